@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <iterator>
 
 namespace gmt::cli {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr int kForwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT};
 
 std::atomic<pid_t> forward_to{0};
+struct sigaction before_forwarding[std::size(kForwarded)];
 
 void Forward(int signal, siginfo_t* info, void*) {
   const int saved = errno;
@@ -30,7 +32,14 @@ void ForwardSignals(pid_t child) {
   struct sigaction action = {};
   action.sa_sigaction = Forward;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  for (const int signal : kForwarded) sigaction(signal, &action, nullptr);
+  for (size_t i = 0; i < std::size(kForwarded); ++i)
+    sigaction(kForwarded[i], &action, &before_forwarding[i]);
+}
+
+void StopForwarding() {
+  forward_to = 0;
+  for (size_t i = 0; i < std::size(kForwarded); ++i)
+    sigaction(kForwarded[i], &before_forwarding[i], nullptr);
 }
 
 [[noreturn]] void Execute(const std::vector<std::string>& command,
@@ -89,7 +98,7 @@ ChildExit ChildProcess::Wait() {
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
-  forward_to = 0;
+  StopForwarding();
   exit.started = exec_errno_ == 0;
   exit.signalled = WIFSIGNALED(status);
   exit.code = exit.signalled ? WTERMSIG(status) : WEXITSTATUS(status);

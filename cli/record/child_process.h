@@ -33,14 +33,14 @@ class ChildProcess {
 
   enum class Output { kInherited, kStandardError };  // where its standard output goes
 
-  // Starts `command` with `environment` added to this process's own. Forwards signals from now on.
-  // Signals from the terminal reach the child anyway, and only must not end this process.
+  // Starts `command` with `environment` added to this process's own. Forwards signals until the
+  // child has ended. Those from the terminal reach it anyway, and only must not end this process.
   ChildProcess(const std::vector<std::string>& command, const Environment& environment,
                Output output = Output::kInherited);
 
   pid_t pid() const { return pid_; }
 
-  // Waits until the child has ended.
+  // Waits until the child has ended. From then on signals act on this process as they did before.
   ChildExit Wait();
 
  private:

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <optional>
 #include <thread>
 #include <tuple>
 
@@ -129,10 +131,37 @@ std::vector<std::string> WithInterpreter(std::vector<std::string> command) {
 
 // ---- Afterwards --------------------------------------------------------------------------------
 
+volatile sig_atomic_t waiting_ended_by = 0;  // the number of a signal; 0: none
+
+// While it exists, signals end the waiting instead of this process, which then removes its log.
+class WaitingEndsBySignals {
+ public:
+  WaitingEndsBySignals() {
+    struct sigaction action = {};
+    action.sa_handler = [](int number) { waiting_ended_by = number; };
+    action.sa_flags = SA_RESTART;
+    for (size_t i = 0; i < std::size(kSignals); ++i) {
+      sigaction(kSignals[i], nullptr, &before_[i]);
+      // Under nohup, or in the background of a script, the run is to continue.
+      if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
+    }
+  }
+  ~WaitingEndsBySignals() {
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  WaitingEndsBySignals(const WaitingEndsBySignals&) = delete;
+  WaitingEndsBySignals& operator=(const WaitingEndsBySignals&) = delete;
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+  struct sigaction before_[std::size(kSignals)] = {};
+};
+
 // Waits until no process writes any recording of the run any more. Descendants that outlive the
-// command are part of the run.
-std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
+// command are part of the run. Returns nullopt if a signal ended the waiting. Removes the log.
+std::optional<std::vector<RunEntry>> WaitForRecordings(RunLog log) {
   using namespace std::chrono_literals;
+  const WaitingEndsBySignals interruptible;
   const auto start = std::chrono::steady_clock::now();
   bool said = false;
   while (true) {
@@ -142,6 +171,13 @@ std::vector<RunEntry> WaitForRecordings(const RunLog& log) {
       if (IsBeingWritten(entry.output)) pending = &entry;
     }
     if (pending == nullptr) return entries;
+    if (waiting_ended_by != 0) {
+      PrintNote(
+          fmt::format("interrupted; the recording of process {} to {} continues. To see what "
+                      "is being recorded: gpumemtrace list",
+                      pending->pid, pending->output));
+      return std::nullopt;
+    }
     if (!said && std::chrono::steady_clock::now() - start > 5s && kill(pending->pid, 0) == 0) {
       PrintNote(fmt::format("waiting for process {}, which is still being recorded to {}",
                             pending->pid, pending->output));
@@ -295,10 +331,11 @@ absl::StatusOr<int> Run(const RunArguments& options, const Terminal& terminal) {
   for (const RunEntry& entry : log->Read()) {
     if (entry.pid == pid) NoteExit(entry, exit);
   }
-  const std::vector<RunEntry> entries = WaitForRecordings(*log);
-  if (!options.quiet) ReportOn(entries, terminal);
-  if (!options.no_digest) WriteRankDigests(entries);
-  NoteIncompleteRecordings(entries);
+  const auto entries = WaitForRecordings(*std::move(log));
+  if (!entries.has_value()) return 128 + waiting_ended_by;
+  if (!options.quiet) ReportOn(*entries, terminal);
+  if (!options.no_digest) WriteRankDigests(*entries);
+  NoteIncompleteRecordings(*entries);
   return exit.ShellCode();
 }
 

@@ -8,6 +8,7 @@ build of PyTorch. NAMEs select cases. The last line of the output is "N passed, 
 """
 
 import argparse
+import json
 import os
 import pathlib
 import signal
@@ -17,7 +18,7 @@ import sys
 
 import truth
 from rig import MIB, Recording, Rig, find_python, run_cases
-from waiting import HANG_S, wait_for
+from waiting import HANG_S, keeps_waiting, wait_for
 
 # ---- Plain programs ---------------------------------------------------------------------------------
 
@@ -174,6 +175,32 @@ def plain_session_without_a_collector_is_collected_later(rig, folder):
     recording.verb("collect", session)
     recording.check_whole()
     recording.check_against_the_device()
+
+
+def plain_run_can_be_interrupted_after_its_command_has_ended(rig, folder):
+    hold = " ".join(map(str, [rig.build / "tests" / "devices" / "hold", "input", "0:100"]))
+    script = f"exec 3<&0; {hold} <&3 >held & until [ -s held ]; do sleep 0.01; done; cat held"
+    for number in (signal.SIGINT, signal.SIGTERM):
+        there = folder / number.name
+        (there / "sessions").mkdir(parents=True, mode=0o700)
+        run = subprocess.Popen(
+            [rig.program, "run", "-o", str(there / "run.gmt"), "--",
+             *rig.simulated(["/bin/sh", "-c", script])],
+            env=rig.environment(there, {}), cwd=there, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        held = json.loads(run.stdout.readline())
+        children = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children")
+        wait_for("the command to end", lambda: not children.read_text())
+        keeps_waiting(run)
+        run.send_signal(number)
+        assert run.wait(timeout=HANG_S) == 128 + number, run.returncode
+        assert not list((there / "sessions").glob("*.run")), "the log of the run is left"
+        run.communicate(timeout=HANG_S)  # ends the input of the background process
+        recording = Recording(rig, there, run)
+        wait_for("the recording to be complete", lambda: not list((there / "sessions").glob("*.session")))
+        info = recording.check_whole()
+        assert info["target"]["pid"] == held["pid"] and info["events"]["alloc"] == 2, info
 
 
 def plain_exit_code_is_the_programs_where_stderr_is_full(rig, folder):
