@@ -63,15 +63,23 @@ absl::Status WhyNoCollectorAnswers(const SessionSummary& s) {
   return absl::FailedPreconditionError(s.path);
 }
 
-}  // namespace
-
-absl::StatusOr<ControlledSession> ConnectToCollector(const std::string& name) {
+absl::StatusOr<ControlledSession> ConnectOnce(const std::string& name, bool* may_start) {
   absl::StatusOr<SessionSummary> session = FindSession(name);
   if (!session.ok()) return WhyNoSession(name, session.status());
   auto client = control::Client::Connect(session->path);
-  if (absl::IsNotFound(client.status())) return WhyNoCollectorAnswers(*session);
+  if (absl::IsNotFound(client.status())) {
+    *may_start =
+        session->state == SessionState::kRecording || session->state == SessionState::kUnattended;
+    return WhyNoCollectorAnswers(*session);
+  }
   if (!client.ok()) return client.status();
   return ControlledSession{*std::move(session), *std::move(client)};
+}
+
+}  // namespace
+
+absl::StatusOr<ControlledSession> ConnectToCollector(const std::string& name) {
+  return WhileItStarts([&](bool* may_start) { return ConnectOnce(name, may_start); });
 }
 
 }  // namespace gmt::cli

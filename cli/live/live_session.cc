@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cli/live/control_session.h"
-#include "cli/record/collect_session.h"
 #include "collector/sessions/session_search.h"
 #include "format/printable.h"
 
@@ -20,7 +19,6 @@ using collector::SessionSummary;
 using viewer::LiveNews;
 
 constexpr std::chrono::milliseconds kBetweenConnections{300};
-constexpr std::chrono::milliseconds kCollectorPatience{2000}, kWhileItStarts{20};
 // A collector that has just ended may hold its session for a moment longer.
 constexpr int kMaxFailedLookups = 5;
 constexpr size_t kProcessesNamed = 20;
@@ -46,22 +44,6 @@ absl::Status NoUniqueProcess(const std::vector<SessionSummary>& recorded) {
                    "gpumemtrace view --live ", recorded.front().pid, ":", list));
 }
 
-bool MayBeRecordedSoon(const SessionSummary& session) {
-  return session.state == SessionState::kRecording || session.state == SessionState::kUnattended;
-}
-
-// Retries, because a collector that has just started may have no socket yet.
-template <typename Try>
-auto WhileItStarts(Try attempt) {
-  const auto end = std::chrono::steady_clock::now() + kCollectorPatience;
-  while (true) {
-    bool may_start = false;
-    auto result = attempt(&may_start);
-    if (result.ok() || !may_start || std::chrono::steady_clock::now() >= end) return result;
-    std::this_thread::sleep_for(kWhileItStarts);
-  }
-}
-
 absl::StatusOr<std::string> OnlySession(bool* may_start) {
   std::vector<SessionSummary> sessions = collector::FindSessions();
   std::vector<SessionSummary> recorded;
@@ -72,14 +54,6 @@ absl::StatusOr<std::string> OnlySession(bool* may_start) {
   if (recorded.size() == 1) return recorded.front().path;
   *may_start &= recorded.empty();
   return NoUniqueProcess(recorded);
-}
-
-absl::StatusOr<ControlledSession> Connect(const std::string& name, bool* may_start) {
-  auto found = ConnectToCollector(name);
-  if (found.ok()) return found;
-  const auto session = FindSession(name);
-  *may_start = session.ok() && MayBeRecordedSoon(*session);
-  return found;
 }
 
 // A process without a session is not being recorded yet. Adds how to record it.
@@ -102,7 +76,7 @@ absl::StatusOr<std::vector<viewer::LiveProcess>> FindLiveProcesses(
   }
   std::vector<viewer::LiveProcess> processes;
   for (const std::string& name : wanted) {
-    auto found = WhileItStarts([&](bool* may_start) { return Connect(name, may_start); });
+    auto found = ConnectToCollector(name);
     if (!found.ok()) return WithAdvice(name, found.status());
     const uint64_t pid = found->session.pid;
     processes.push_back({NameOf(pid), std::make_unique<LiveSession>(found->session.path, pid,

@@ -1,4 +1,4 @@
-// Runs `gpumemtrace list` and `gpumemtrace collect` on sessions in every state.
+// Runs `gpumemtrace list`, `status` and `collect` on sessions in every state.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -144,6 +145,23 @@ TEST_F(SessionsTest, RowHasTheKeysThatCallersRelyOn) {
   }
   EXPECT_EQ(row["argv"], json({"python", "train.py"}));
   EXPECT_TRUE(row["collector_pid"].is_null());
+}
+
+// ---- status -------------------------------------------------------------------------------------
+
+TEST_F(SessionsTest, StatusWaitsForACollectorThatStartsBeforeItReportsNone) {
+  FakeTarget unattended, claimed;
+  const auto claim = collector::SessionClaim::Take(claimed.fd());
+  const std::pair<FakeTarget*, const char*> reasons[] = {
+      {&unattended, "is alive, but no collector is recording it"},
+      {&claimed, "has no control socket"},
+  };
+  for (const auto& [target, reason] : reasons) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(Run("status " + target->path()), 1);
+    EXPECT_THAT(err_, HasSubstr(reason));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  }
 }
 
 // ---- collect ------------------------------------------------------------------------------------

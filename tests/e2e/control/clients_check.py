@@ -90,6 +90,25 @@ def check_at_its_end(run):
     assert info["events"]["alloc"] >= run.made() > 0, info["events"]
 
 
+def command_waits_for_the_socket_of_a_collector_that_starts(rig, folder):
+    with running(rig, folder) as run:
+        there = pathlib.Path(f"{run.session}.sock")
+        away = folder / "away.sock"
+
+        def is_answered():
+            there.rename(away)
+            command = subprocess.Popen([rig.program, "status", str(run.process.pid)], env={
+                **os.environ, "GPUMEMTRACE_DIR": str(folder / "sessions")}, stdout=subprocess.DEVNULL)
+            let_pass(0.3)  # the command looks for the socket meanwhile
+            waits = command.poll() is None
+            away.rename(there)
+            return command.wait(timeout=HANG_S) == 0 and waits
+
+        # On a very slow machine, the command may give up before the socket is back.
+        wait_for("a command that waits", is_answered)
+        check_at_its_end(run)
+
+
 def client_of_another_user_is_refused(rig, folder):
     """Refused by the modes of directory and socket, and, if those permit access, by the kernel's peer credentials."""
     if os.geteuid() != 0:
@@ -212,6 +231,7 @@ def kill_clients(rig, folder, chance):
 
 
 CASES = (
+    command_waits_for_the_socket_of_a_collector_that_starts,
     client_of_another_user_is_refused, two_hundred_idle_clients_block_no_other,
     flood_without_a_reader_is_bounded, half_a_message_waits_for_its_other_half, killed_clients_leave_nothing,
 )
