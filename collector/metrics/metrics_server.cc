@@ -59,8 +59,9 @@ bool ReadSeconds(const std::string& query, uint32_t* seconds) {
 }  // namespace
 
 MetricsServer::~MetricsServer() {
+  // While the server listens, no other socket has its inode.
+  if (inode_ != 0) control::RemoveSocket(address_.unix_path, inode_);
   http_.reset();
-  if (!socket_.empty()) control::RemoveSocket(socket_);
 }
 
 absl::Status MetricsServer::Open(const ListenAddress& address) {
@@ -78,9 +79,10 @@ absl::Status MetricsServer::Open(const ListenAddress& address) {
   if (address.unix_path.empty()) {
     server = http::Server::Listen(deps_.base, address.host, address.port, this, limits);
   } else {
-    absl::StatusOr<int> fd = control::ListenAt(address.unix_path, kBacklog);
+    absl::StatusOr<int> fd =
+        control::ListenAt(address.unix_path, kBacklog, control::IfInUse::kFail);
     if (!fd.ok()) return fd.status();
-    socket_ = address.unix_path;
+    inode_ = control::SocketInode(address.unix_path);
     server = http::Server::Accept(deps_.base, *fd, this, limits);
   }
   if (!server.ok()) return server.status();

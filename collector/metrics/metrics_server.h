@@ -16,6 +16,8 @@
 #ifndef GMT_COLLECTOR_METRICS_METRICS_SERVER_H_
 #define GMT_COLLECTOR_METRICS_METRICS_SERVER_H_
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -57,7 +59,7 @@ class MetricsServer final : private http::Handler {
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // Returns UNAVAILABLE if the port is in use.
+  // Fails if the port, or the Unix socket, is in use.
   absl::Status Open(const ListenAddress& address);
   // "http://127.0.0.1:9400".
   std::string Url() const;
@@ -88,7 +90,7 @@ class MetricsServer final : private http::Handler {
   ListenAddress address_;
   std::string token_;
   std::map<uint64_t, Profile> profiles_;  // by request
-  std::string socket_;                    // path of the Unix socket to remove
+  ino_t inode_ = 0;                       // of the Unix socket's file, which is to be removed
   std::unique_ptr<http::Server> http_;
 };
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "collector/sessions/unix_socket.h"
 #include "http/testing/client_fixture.h"
 
 namespace gmt::metrics {
@@ -188,6 +189,42 @@ TEST_F(MetricsServerTest, UnixSocketIsForItsUserAndEndsWithTheServer) {
   EXPECT_EQ(st.st_mode & 0777, 0600u);
   End();
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_F(MetricsServerTest, SecondServerLeavesTheUnixSocketToTheFirst) {
+  const std::string path = folder_ / "metrics.sock";
+  Start("unix:" + path);
+  const ino_t first = control::SocketInode(path);
+  const auto loop = http::MakeEventLoop();
+  {
+    MetricsServer second({loop.get(), &waiters_, &sites_, nullptr}, Identity{});
+    const absl::Status opened = second.Open(*ParseListenAddress("unix:" + path, ""));
+    EXPECT_THAT(std::string(opened.message()), HasSubstr("Address already in use"));
+  }
+  EXPECT_EQ(control::SocketInode(path), first);
+}
+
+TEST_F(MetricsServerTest, UnixSocketOfAKilledServerIsReplaced) {
+  const std::string path = folder_ / "metrics.sock";
+  const auto left = control::ListenAt(path, 1);
+  ASSERT_TRUE(left.ok());
+  close(*left);  // the name remains
+  Start("unix:" + path);
+  const auto client = control::ConnectTo(path, std::chrono::milliseconds(http::kHangMs));
+  EXPECT_TRUE(client.ok()) << client.status();
+  close(client.value_or(-1));
+}
+
+TEST_F(MetricsServerTest, SocketThatHasReplacedTheServersIsLeft) {
+  const std::string path = folder_ / "metrics.sock";
+  Start("unix:" + path);
+  std::filesystem::remove(path);
+  const auto other = control::ListenAt(path, 1);
+  ASSERT_TRUE(other.ok());
+  const ino_t inode = control::SocketInode(path);
+  End();
+  EXPECT_EQ(control::SocketInode(path), inode);
+  close(*other);
 }
 
 }  // namespace

@@ -44,9 +44,12 @@ class Place {
   int error() const { return errno_; }
   const sockaddr* address() const { return reinterpret_cast<const sockaddr*>(&address_); }
   static constexpr socklen_t kSize = sizeof(sockaddr_un);
-  bool IsSocket() const {
+  // Returns the inode of the socket there; 0 if there is none.
+  ino_t Inode() const {
     struct stat st;
-    return fstatat(fd_, name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
+    const bool is_socket =
+        fstatat(fd_, name_.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(st.st_mode);
+    return is_socket ? st.st_ino : 0;
   }
   void Remove() const { unlinkat(fd_, name_.c_str(), 0); }
 
@@ -82,26 +85,36 @@ int Connect(int fd, const Place& place, std::chrono::milliseconds patience) {
   return 0;
 }
 
+int Bind(int fd, const Place& place) {
+  return bind(fd, place.address(), Place::kSize) == 0 ? 0 : errno;
+}
+
+// Returns whether no process listens at the socket, whose process may have been killed.
+bool IsAbandoned(const std::string& path) {
+  const absl::StatusOr<int> fd = ConnectTo(path, std::chrono::milliseconds(1));
+  if (fd.ok()) close(*fd);
+  return absl::IsNotFound(fd.status());
+}
+
 }  // namespace
 
-absl::StatusOr<int> ListenAt(const std::string& path, int backlog) {
+absl::StatusOr<int> ListenAt(const std::string& path, int backlog, IfInUse if_in_use) {
   const Place place(path);
   if (place.error() != 0) return Failed(path, place.error());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failed(path, errno);
   // The socket file gets the mode of the socket.
   fchmod(fd, 0600);
-  int result = bind(fd, place.address(), Place::kSize);
-  if (result != 0 && errno == EADDRINUSE && place.IsSocket()) {
+  int error = Bind(fd, place);
+  if (error == EADDRINUSE && place.Inode() != 0 &&
+      (if_in_use == IfInUse::kReplace || IsAbandoned(path))) {
     place.Remove();
-    result = bind(fd, place.address(), Place::kSize);
+    error = Bind(fd, place);
   }
-  if (result != 0 || listen(fd, backlog) != 0) {
-    const int error = errno;
-    close(fd);
-    return Failed(path, error);
-  }
-  return fd;
+  if (error == 0 && listen(fd, backlog) != 0) error = errno;
+  if (error == 0) return fd;
+  close(fd);
+  return Failed(path, error);
 }
 
 absl::StatusOr<int> ConnectTo(const std::string& path, std::chrono::milliseconds patience) {
@@ -119,9 +132,16 @@ absl::StatusOr<int> ConnectTo(const std::string& path, std::chrono::milliseconds
   return Failed(path, error == ECONNREFUSED ? ENOENT : error);  // left by a process that is gone
 }
 
-void RemoveSocket(const std::string& path) {
+ino_t SocketInode(const std::string& path) {
   const Place place(path);
-  if (place.error() == 0 && place.IsSocket()) place.Remove();
+  return place.error() == 0 ? place.Inode() : 0;
+}
+
+void RemoveSocket(const std::string& path, ino_t inode) {
+  const Place place(path);
+  if (place.error() != 0) return;
+  const ino_t there = place.Inode();
+  if (there != 0 && (inode == 0 || inode == there)) place.Remove();
 }
 
 uid_t PeerOf(int fd) {

@@ -368,6 +368,8 @@ def unix_socket_serves_its_user(rig, folder):
     path = folder / "metrics.sock"
     with running(rig, folder, f"listen=unix:{path}") as run:
         assert path.stat().st_mode & 0o777 == 0o600
+        with running(rig, folder, f"listen=unix:{path}", name="second") as second:
+            assert "already in use" in second.status()["metrics_problem"]
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
             client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
