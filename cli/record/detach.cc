@@ -40,7 +40,7 @@ bool AwaitEnd(const AttachedSession& session) {
   return true;
 }
 
-// The attaching program creates the file. It may have ended before the process recorded anything.
+// The attaching program creates the file, which stays empty until something can be written to it.
 bool HoldsNothing(const std::string& recording) {
   std::error_code unknown;
   return std::filesystem::file_size(recording, unknown) == 0 && !unknown;
@@ -75,11 +75,11 @@ absl::StatusOr<int> Detach(const std::string& name) {
   if (number == 0) return NotAttached(pid);
   const std::string recording = (*session)->Recording();
   const bool was_in_use = (*session)->is_in_use();
-  const bool never_began =
-      (*session)->is_injected() && (*session)->control().attach_last.load() != number;
+  const bool never_began = (*session)->control().attach_last.load() != number;
+  const bool library_waits = never_began && (*session)->is_injected();
   if (!was_in_use) {
     (*session)->WithdrawWithoutCollector(number);
-    if (never_began) DetachLibrary(target);
+    if (library_waits) DetachLibrary(target);
     PrintNote(fmt::format("process {} is detached; its collector had already ended", pid));
     return kDone;
   }
@@ -88,8 +88,8 @@ absl::StatusOr<int> Detach(const std::string& name) {
     return absl::DeadlineExceededError(absl::StrCat(
         "process ", pid, " is detached, but its collector is still writing ", recording));
   }
-  if (never_began) DetachLibrary(target);
-  if (HoldsNothing(recording)) {
+  if (library_waits) DetachLibrary(target);
+  if (never_began && HoldsNothing(recording)) {
     unlink(recording.c_str());
     PrintNote(fmt::format("process {} is detached; nothing was recorded yet", pid));
     return kDone;
@@ -97,8 +97,8 @@ absl::StatusOr<int> Detach(const std::string& name) {
   if (!IsComplete(recording)) {
     return absl::DataLossError(absl::StrCat(
         "process ", pid, " is detached, but ", recording,
-        " is not complete: its collector has died. To see whether the rest can be collected: "
-        "gpumemtrace list"));
+        " is not complete: its collector has died, or could not write it. To see whether the rest "
+        "can be collected: gpumemtrace list"));
   }
   fmt::print("{}\n", format::Printable(recording));
   return kDone;

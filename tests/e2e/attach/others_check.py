@@ -135,6 +135,19 @@ def nothing_is_written_behind_the_end(place):
     end(load)
 
 
+def recording_that_could_not_be_written_is_reported(place):
+    """The limit has the same effect as a disk that was full from the start; the collector inherits it."""
+    load, _ = place.load(2, 1000)
+    limited = ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", place.rig.program]
+    subprocess.run([*limited, "attach", str(load.pid), "-o", "run.gmt"], env=place.environment, cwd=place.folder,
+                   capture_output=True, check=True, timeout=HANG_S)
+    detach = place.start("detach", load.pid)
+    text, _ = detach.communicate(timeout=HANG_S)
+    assert detach.returncode == 1 and "run.gmt is not complete" in text, (detach.returncode, text)
+    assert (place.folder / "run.gmt").exists(), "detach deleted the file"
+    end(load)
+
+
 def client_is_killed_before_anything_is_recorded(place):
     """The file that it created is empty: detach reports this and deletes it."""
     load, gate = place.load(0, 0)
@@ -150,6 +163,7 @@ def client_is_killed_before_anything_is_recorded(place):
 CASES = [
     one_name_for_three,
     client_is_killed_before_anything_is_recorded,
+    recording_that_could_not_be_written_is_reported,
     finished_watch_ends_no_other_recording,
     memory_goes_where_the_collector_was_killed,
     nothing_is_written_behind_the_end,
