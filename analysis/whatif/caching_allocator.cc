@@ -358,22 +358,30 @@ void CachingAllocator::MakeFree(BlockId id) {
   Insert(id);
 }
 
-// With max_split_size, blocks too large to be split are released first: one that is large enough,
-// or as many of the largest as it takes.
+// Whether a free block can be returned to the driver: only whole segments can. Pages are unmapped.
+bool CachingAllocator::IsWholeSegment(BlockId id) const {
+  const Block& block = blocks_[id];
+  return !block.is_expandable && block.previous == kNoBlock && block.next == kNoBlock;
+}
+
+// With max_split_size, segments too large to be split are released first: one that is large enough,
+// or as many of the largest as it takes. A segment from before these settings may have been split,
+// and so may a new one if segments for small requests exceed max_split_size.
 bool CachingAllocator::ReleaseOversize(uint32_t list_number, uint64_t size) {
   if (settings_.max_split_bytes == AllocatorSettings::kUnlimited) return false;
   const uint64_t wanted = std::max(size, settings_.max_split_bytes);
   const FreeList::Set& free = lists_[list_number].free.Ordered();
+  const auto is_whole = [&](const FreePiece& piece) { return IsWholeSegment(piece.block); };
+  const auto large = free.lower_bound(FreePiece{wanted, 0, 0});
   std::vector<BlockId> released;
   uint64_t bytes = 0;
-  if (const auto it = free.lower_bound(FreePiece{wanted, 0, 0}); it != free.end()) {
-    if (blocks_[it->block].is_expandable) return false;
+  if (const auto it = std::find_if(large, free.end(), is_whole); it != free.end()) {
     released = {it->block};
     bytes = it->size;
   } else {
-    for (auto last = free.rbegin();
+    for (auto last = std::make_reverse_iterator(large);
          last != free.rend() && bytes < wanted && last->size >= settings_.max_split_bytes; ++last) {
-      if (blocks_[last->block].is_expandable) continue;
+      if (!is_whole(*last)) continue;
       bytes += last->size;
       released.push_back(last->block);
     }
@@ -392,10 +400,9 @@ void CachingAllocator::ReleaseCached() {
     if (list.pool != 0) continue;  // the pool of a graph that exists
     std::vector<BlockId> whole, expandable;
     for (const FreePiece& free : list.free.Ordered()) {
-      const Block& block = blocks_[free.block];
-      if (block.is_expandable) {
+      if (blocks_[free.block].is_expandable) {
         expandable.push_back(free.block);
-      } else if (block.previous == kNoBlock && block.next == kNoBlock) {
+      } else if (IsWholeSegment(free.block)) {
         whole.push_back(free.block);
       }
     }
@@ -404,7 +411,7 @@ void CachingAllocator::ReleaseCached() {
   }
 }
 
-// REQUIRES: a free block without neighbours.
+// REQUIRES: IsWholeSegment(id).
 void CachingAllocator::ReleaseSegment(BlockId id) {
   Remove(id);
   AddReleased(blocks_[id].size, blocks_[id].size);
@@ -456,10 +463,9 @@ void CachingAllocator::CollectGarbage() {
     for (List& list : lists_) {
       if (list.is_small || list.pool != 0) continue;
       for (const FreePiece& free : list.free.Ordered()) {
-        const Block& block = blocks_[free.block];
-        if (block.is_expandable || block.previous != kNoBlock || block.next != kNoBlock) continue;
+        if (!IsWholeSegment(free.block)) continue;
         whole.push_back(free.block);
-        age += lookups_ - block.free_since;
+        age += lookups_ - blocks_[free.block].free_since;
       }
     }
     progress = false;

@@ -142,6 +142,7 @@ class CachingAllocator {
   void Absorb(BlockId id, BlockId neighbour);
   void MakeFree(BlockId id);
 
+  bool IsWholeSegment(BlockId id) const;
   bool ReleaseOversize(uint32_t list, uint64_t size);
   void ReleaseCached();
   void ReleaseSegment(BlockId id);

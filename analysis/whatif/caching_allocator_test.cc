@@ -173,6 +173,36 @@ TEST_F(CachingAllocatorTest, BlocksAboveTheSplitLimitAreNotSplit) {
   EXPECT_EQ(allocator_->allocated(), 140 * kMiB);
 }
 
+TEST_F(CachingAllocatorTest, PartOfASegmentIsNotReleasedForAnOversizeRequest) {
+  Use("max_split_size_mb:32", 110 * kMiB);
+  allocator_->AddSegment({0, 0}, false, false, {{30 * kMiB, 7u}, {70 * kMiB, std::nullopt}});
+  EXPECT_FALSE(Allocate(0, 40 * kMiB));
+  EXPECT_EQ(allocator_->reserved(), 100 * kMiB);
+
+  Use("large_segment_size_mb:128,max_split_size_mb:32", 160 * kMiB);
+  EXPECT_TRUE(Allocate(0, 5 * kMiB));
+  EXPECT_FALSE(Allocate(1, 5 * kMiB));  // what is left may not be split
+  EXPECT_EQ(allocator_->reserved(), 128 * kMiB);
+}
+
+TEST_F(CachingAllocatorTest, OversizeRequestReleasesWholeSegmentsBehindPartsOfOthers) {
+  const std::vector<CachingAllocator::Piece> split = {{30 * kMiB, 7u}, {70 * kMiB, std::nullopt}};
+  Use("max_split_size_mb:32", 190 * kMiB);
+  allocator_->AddSegment({0, 0}, false, false, split);
+  allocator_->AddSegment({0, 0}, false, false, {{80 * kMiB, std::nullopt}});
+  EXPECT_TRUE(Allocate(0, 40 * kMiB));
+  EXPECT_THAT(Calls(), ElementsAre(-80, 40));
+  EXPECT_EQ(allocator_->retries(), 0u);
+
+  Use("max_split_size_mb:32", 180 * kMiB);
+  allocator_->AddSegment({0, 0}, false, false, split);
+  for (uint64_t mib : {36, 34})
+    allocator_->AddSegment({0, 0}, false, false, {{mib * kMiB, std::nullopt}});
+  EXPECT_TRUE(Allocate(0, 48 * kMiB));
+  EXPECT_THAT(Calls(), ElementsAre(-36, -34, 48));
+  EXPECT_EQ(allocator_->retries(), 0u);
+}
+
 TEST_F(CachingAllocatorTest, FractionLimitsWhatIsReserved) {
   Use("per_process_memory_fraction:0.5", AllocatorSettings::kUnlimited, 200 * kMiB);
   EXPECT_TRUE(Allocate(0, 80 * kMiB));
@@ -242,14 +272,23 @@ TEST_F(CachingAllocatorTest, FurtherSegmentsAreAboveTheRecordedOnes) {
 TEST_F(CachingAllocatorTest, RandomRequestsLeaveNothingBehind) {
   for (const char* settings :
        {"", "expandable_segments:True", "max_split_size_mb:32", "roundup_power2_divisions:4",
-        "per_process_memory_fraction:0.9,garbage_collection_threshold:0.5"}) {
+        "large_segment_size_mb:80,max_split_size_mb:32",
+        "large_segment_size_mb:40,expandable_segments:True",
+        "per_process_memory_fraction:0.9,garbage_collection_threshold:0.5",
+        "max_split_size_mb:32,per_process_memory_fraction:0.9,garbage_collection_threshold:0.5"}) {
     for (uint32_t seed = 1; seed <= 20; ++seed) {
       SCOPED_TRACE(std::string(settings) + ", seed " + std::to_string(seed));
       Use(settings, kGiB, kGiB);
       std::mt19937 random(seed);
-      std::map<uint32_t, uint64_t> live;
-      std::vector<uint32_t> awaited;
-      uint64_t requested = 0;
+      std::map<uint32_t, uint64_t> live = {{2000, 30 * kMiB}};
+      std::vector<uint32_t> awaited = {2001};
+      uint64_t requested = live[2000];
+      // From before the first request, under other settings; whole pages of 20, 40 and 80 MiB.
+      allocator_->AddSegment({0, 0}, false, seed % 2 == 0,
+                             {{30 * kMiB, 2000u},
+                              {98 * kMiB, std::nullopt},
+                              {3 * kMiB, 2001u, true},
+                              {189 * kMiB, std::nullopt}});
       for (uint32_t i = 0; i < 2000; ++i) {
         const uint32_t choice = random() % 100;
         if (choice < 55) {
