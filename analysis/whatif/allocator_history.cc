@@ -156,7 +156,13 @@ class HistoryReader {
                      segment.is_private ? PoolNumber(UINT64_MAX) : uint16_t{0}};
       start.is_small = segment.is_small;
       start.is_expandable = segment.is_expandable;
-      for (const Piece& piece : segment.pieces) {
+      for (size_t i = 0; i < segment.pieces.size(); ++i) {
+        const Piece& piece = segment.pieces[i];
+        // Free pages that could be released are a piece of their own, but no block.
+        if (i > 0 && piece.is_free() && segment.pieces[i - 1].is_free()) {
+          start.pieces.back().size += piece.size;
+          continue;
+        }
         CachingAllocator::Piece& added = start.pieces.emplace_back();
         added.size = piece.size;
         if (piece.row != kNoRow) added.block = piece.row;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/testing/event_script.h"
+#include "analysis/trace/memory_event.h"
 #include "format/units.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -41,6 +42,8 @@ class AllocatorReplayTest : public ::testing::Test {
     script_.FreeBlock(kA);
     Segment(kC, 60 * kMiB);
   }
+  // `event` reports what was allocated before the recording.
+  void Before(format::Event& event) { script_.Api(event, kBeforeAttachApi); }
   static Scenario With(const AllocatorHistory& history, std::string_view text) {
     Scenario scenario{std::string(text), history.settings, std::nullopt};
     EXPECT_TRUE(scenario.settings.Change(text).ok());
@@ -254,6 +257,24 @@ TEST_F(AllocatorReplayTest, SegmentsFromBeforeTheRecordingAreTheStart) {
   const auto whole = History();
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->peak_reserved, 20 * kMiB);
+}
+
+TEST_F(AllocatorReplayTest, FreePagesAndTheirNeighboursAreOneFreeBlockAtTheStart) {
+  for (uint64_t page = 0; page < 4; ++page) {
+    Before(script_.Create(kB + page, 20 * kMiB));
+    Before(script_.Map(kA + page * 20 * kMiB, 20 * kMiB, kB + page));
+  }
+  Before(script_.Block(kA, 10 * kMiB));
+  Before(script_.Block(kA + 70 * kMiB, 10 * kMiB));
+  script_.Block(kA + 10 * kMiB, 60 * kMiB);
+  const auto history = History({{"PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True"}});
+  ASSERT_TRUE(history.ok()) << history.status();
+  const ScenarioResult result = Predict(*history, With(*history, ""));
+  EXPECT_EQ(result.peak_reserved, 80 * kMiB);
+  EXPECT_EQ(result.driver_calls, 0u);
+  ASSERT_EQ(history->start.size(), 1u);
+  ASSERT_EQ(history->start[0].pieces.size(), 3u);
+  EXPECT_EQ(history->start[0].pieces[1].size, 60 * kMiB);
 }
 
 TEST_F(AllocatorReplayTest, RecordedSettingsAreReplayed) {
