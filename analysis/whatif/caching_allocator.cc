@@ -87,7 +87,9 @@ void CachingAllocator::AddSegment(const Place& place, bool is_small, bool is_exp
   const uint32_t list = ListOf(place, is_small);
   uint64_t bytes = 0;
   for (const Piece& piece : pieces) bytes += piece.size;
-  uint64_t address = ReserveAddresses(bytes);
+  const bool grows = is_expandable && settings_.expandable_segments;
+  const uint64_t range = grows ? std::max(bytes, ExpandableBytes(list)) : bytes;
+  uint64_t address = ReserveAddresses(range);
   BlockId previous = kNoBlock;
   for (const Piece& piece : pieces) {
     const State state = piece.is_awaited ? State::kAwaited
@@ -105,6 +107,12 @@ void CachingAllocator::AddSegment(const Place& place, bool is_small, bool is_exp
     }
     if (state == State::kFree) Insert(id);
     if (state == State::kAllocated) allocated_ += piece.size;
+  }
+  if (range > bytes) {
+    const BlockId id = NewBlock(
+        {address, range - bytes, previous, kNoBlock, list, State::kUnmapped, true, lookups_});
+    if (previous != kNoBlock) blocks_[previous].next = id;
+    lists_[list].unmapped.insert({address, id});
   }
   reserved_ += bytes;
   peak_reserved_ = std::max(peak_reserved_, reserved_);
@@ -250,11 +258,14 @@ CachingAllocator::BlockId CachingAllocator::FindExpandable(const List& list, uin
   return kNoBlock;
 }
 
-// A range of addresses larger than the device, so that it never has to move.
+// The addresses of an expandable segment: more than the device has, so that it never has to move.
+uint64_t CachingAllocator::ExpandableBytes(uint32_t list) const {
+  if (device_bytes_ == 0) return uint64_t{1} << 40;
+  return RoundUp(device_bytes_ / 8 * 9, PageBytes(lists_[list]));
+}
+
 CachingAllocator::BlockId CachingAllocator::ReserveExpandable(uint32_t list) {
-  const uint64_t page = PageBytes(lists_[list]);
-  const uint64_t bytes =
-      device_bytes_ == 0 ? uint64_t{1} << 40 : RoundUp(device_bytes_ / 8 * 9, page);
+  const uint64_t bytes = ExpandableBytes(list);
   const BlockId id = NewBlock(
       {ReserveAddresses(bytes), bytes, kNoBlock, kNoBlock, list, State::kUnmapped, true, lookups_});
   lists_[list].unmapped.insert({blocks_[id].address, id});

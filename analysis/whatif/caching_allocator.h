@@ -70,7 +70,8 @@ class CachingAllocator {
   void ScatterAddresses(uint32_t seed);
   // Device memory of the process that does not belong to this allocator.
   void SetOutside(uint64_t bytes) { outside_ = bytes; }
-  // Adds a segment with its pieces in the order of their addresses.
+  // Adds a segment with its pieces in the order of their addresses, of which no two neighbours are
+  // free. With expandable segments, an expandable one can grow behind them.
   void AddSegment(const Place& place, bool is_small, bool is_expandable,
                   const std::vector<Piece>& pieces);
 
@@ -128,6 +129,7 @@ class CachingAllocator {
   BlockId TakeNew(uint32_t list, uint64_t size);
   BlockId TakeExpandable(uint32_t list, uint64_t size);
   BlockId FindExpandable(const List& list, uint64_t size) const;
+  uint64_t ExpandableBytes(uint32_t list) const;
   BlockId ReserveExpandable(uint32_t list);
   bool Map(BlockId id, uint64_t bytes);
   bool AskDriver(uint64_t bytes);

@@ -238,6 +238,19 @@ TEST_F(CachingAllocatorTest, SegmentsFromBeforeAreUsed) {
   EXPECT_THAT(Calls(), ElementsAre());
 }
 
+TEST_F(CachingAllocatorTest, ExpandableSegmentFromBeforeGrows) {
+  Use("expandable_segments:True");
+  allocator_->AddSegment({0, 0}, false, true, {{30 * kMiB, 7u}, {30 * kMiB, std::nullopt}});
+  EXPECT_TRUE(Allocate(0, 50 * kMiB));
+  EXPECT_THAT(Calls(), ElementsAre(20));
+  EXPECT_EQ(allocator_->reserved(), 80 * kMiB);
+
+  Use("");  // nothing maps pages: a segment of its own
+  allocator_->AddSegment({0, 0}, false, true, {{30 * kMiB, 7u}, {30 * kMiB, std::nullopt}});
+  EXPECT_TRUE(Allocate(0, 50 * kMiB));
+  EXPECT_THAT(Calls(), ElementsAre(50));
+}
+
 TEST_F(CachingAllocatorTest, AmongEqualFreeBlocksTheRecordedAddressesOfSegmentsDecide) {
   const CachingAllocator::SegmentAddresses descending = {{20 * kMiB, {2 * kGiB, 1 * kGiB}}};
   for (const bool is_descending : {false, true}) {
