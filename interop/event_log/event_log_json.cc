@@ -1,5 +1,7 @@
 #include "interop/event_log/event_log_json.h"
 
+#include <algorithm>
+
 #include "proto/gmt.pb.h"
 
 // Fields whose key is their name in the proto. PUT and TAKE of a message list the same fields in
@@ -61,12 +63,15 @@ void PutList(const List& list, const char* key, Json* object, Put put) {
 
 using Settings = google::protobuf::RepeatedPtrField<Setting>;
 
+// The line and the settings themselves are two levels.
+constexpr int kMaxSettingNesting = kMaxNesting - 2;
+
 void PutSettings(const Settings& settings, const char* key, Json* object) {
   if (settings.empty()) return;
   Json& values = (*object)[key] = Json::object();
   for (const Setting& setting : settings) {
-    Json value =
-        setting.json() ? Json::parse(setting.value(), nullptr, false) : Json(setting.value());
+    const bool is_json = setting.json() && NestingOf(setting.value()) <= kMaxSettingNesting;
+    Json value = is_json ? Json::parse(setting.value(), nullptr, false) : Json(setting.value());
     values[setting.name()] = value.is_discarded() ? Json(setting.value()) : std::move(value);
   }
 }
@@ -158,6 +163,24 @@ HeapTotal TakeTotal(const Json& object) {
 }  // namespace
 
 // ---- Values -------------------------------------------------------------------------------------
+
+int NestingOf(std::string_view text) {
+  int depth = 0, deepest = 0;
+  bool is_quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      is_quoted = !is_quoted;
+    } else if (is_quoted) {
+      i += c == '\\';
+    } else if (c == '[' || c == '{') {
+      deepest = std::max(deepest, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return deepest;
+}
 
 const Json* Find(const Json& object, const char* key) {
   const auto found = object.find(key);

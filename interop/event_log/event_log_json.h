@@ -39,6 +39,12 @@ struct BadLine : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// How many lists and objects may contain each other on a line. Printing recurses once per level.
+inline constexpr int kMaxNesting = 64;
+
+// Returns how many lists and objects contain each other at the deepest place of JSON text.
+int NestingOf(std::string_view text);
+
 // Returns the value of `key`, or nullptr if it is missing or null.
 const Json* Find(const Json& object, const char* key);
 

@@ -39,6 +39,8 @@ struct UnknownWord : std::runtime_error {
 };
 
 Json ParseObject(const std::string& line) {
+  if (NestingOf(line) > kMaxNesting)
+    throw BadLine(absl::StrCat("nests more than ", kMaxNesting, " lists and objects"));
   Json object = Json::parse(line);
   if (!object.is_object()) throw BadLine("is not a JSON object");
   return object;

@@ -339,7 +339,36 @@ TEST_F(EventLogTest, BlankLinesAndCarriageReturnsAreSkipped) {
 }
 
 TEST_F(EventLogTest, DeepNestingDoesNotOverflow) {
+  const auto nested = [](size_t levels) {
+    return std::string(levels, '[') + std::string(levels, ']');
+  };
   EXPECT_FALSE(ErrorOf({std::string(200'000, '[')}).empty());
+  for (const char* key : {"kind", "schema", "t_ns"}) {
+    EXPECT_THAT(
+        ErrorOf({R"({"kind":"header",")" + std::string(key) + "\":" + nested(1'000'000) + "}"}),
+        HasSubstr("line 1 nests more than 64 lists and objects"));
+  }
+  EXPECT_THAT(ErrorOf({R"({"kind":)" + nested(63) + "}"}), HasSubstr("must be text"));
+  ExpectUnchanged({R"({"kind":"mark","t_ns":1,"name":")" + std::string(100, '[') + R"(\"{"})"});
+}
+
+TEST_F(EventLogTest, DeepSettingIsPrintedAsText) {
+  ExpectUnchanged(
+      {R"({"kind":"facts","settings":{"a":)" + std::string(62, '[') + std::string(62, ']') + "}}"});
+  Facts facts;
+  Setting* const setting = facts.add_settings();
+  setting->set_name("a");
+  setting->set_json(true);
+  setting->set_value(std::string(1'000'000, '[') + std::string(1'000'000, ']'));
+  std::string bytes;
+  std::vector<size_t> writes;
+  auto writer = *format::RecordingWriter::Create(
+      std::make_unique<format::StringSink>(&bytes, &writes), Header(), {});
+  ASSERT_TRUE(writer->Add(facts).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  const Lines printed = Print(bytes);
+  EXPECT_THAT(printed.back(), HasSubstr(R"("settings":{"a":"[[[)"));
+  EXPECT_EQ(Print(Import(printed)).back(), printed.back());
 }
 
 // ---- Opening by content -------------------------------------------------------------------------
