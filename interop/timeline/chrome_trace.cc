@@ -69,7 +69,9 @@ class ChromeTraceWriter {
     is_first_ = false;
   }
   static std::string Microseconds(int64_t ns) {
-    return fmt::format("{}.{:03}", ns / 1000, ns % 1000);
+    const auto bits = static_cast<uint64_t>(ns);
+    const uint64_t size = ns < 0 ? 0 - bits : bits;
+    return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
   }
 
   std::ostream& out_;

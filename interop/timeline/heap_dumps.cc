@@ -185,9 +185,7 @@ class HeapDumpWriter {
     packet_.set_sequence_flags(kNeedsState);  // for the next packet
   }
 
-  uint64_t UnixTime(int64_t t_ns) const {
-    return static_cast<uint64_t>(trace_.start_unix_ns + t_ns);
-  }
+  uint64_t UnixTime(int64_t t_ns) const { return PerfettoTime(trace_.start_unix_ns + t_ns); }
 
   const analysis::Trace& trace_;
   const StackHistory& history_;

@@ -10,6 +10,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <ostream>
 
@@ -23,6 +24,11 @@ inline constexpr uint32_t kRealtime = 1, kMonotonic = 3, kMonotonicCoarse = 4, k
 // The first packet of a sequence says that nothing is known yet; those that refer to earlier
 // packets say so, and are ignored without the first one.
 inline constexpr uint32_t kStateCleared = 1, kNeedsState = 2;
+
+// A time of the clock kRealtime. Times before 1970, as an event log may have, do not exist.
+inline uint64_t PerfettoTime(int64_t unix_ns) {
+  return static_cast<uint64_t>(std::max<int64_t>(unix_ns, 0));
+}
 
 class PerfettoFile {
  public:

@@ -51,7 +51,7 @@ class PerfettoWriter {
     for (const uint32_t id : {kRealtime, kMonotonic, kMonotonicCoarse, kBoottime}) {
       perfetto::ClockSnapshot::Clock& clock = *snapshot.add_clocks();
       clock.set_clock_id(id);
-      clock.set_timestamp(static_cast<uint64_t>(trace_.start_unix_ns));
+      clock.set_timestamp(PerfettoTime(trace_.start_unix_ns));
     }
     snapshot.set_primary_trace_clock(kRealtime);
     Emit();
@@ -111,7 +111,7 @@ class PerfettoWriter {
   }
 
   TrackEvent& Event(uint64_t track, TrackEvent::Type type, int64_t t_ns) {
-    packet_.set_timestamp(static_cast<uint64_t>(trace_.start_unix_ns + t_ns));
+    packet_.set_timestamp(PerfettoTime(trace_.start_unix_ns + t_ns));
     packet_.set_timestamp_clock_id(kRealtime);
     TrackEvent& event = *packet_.mutable_track_event();
     event.set_track_uuid(track);

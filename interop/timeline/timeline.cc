@@ -22,8 +22,10 @@ using Track = Timeline::Track;
 
 // Adds the slices as tracks in which they nest: those that overlap without nesting, as ranges of
 // NVTX may, go to further tracks of the same name and thread. The first track has the instants.
+// A slice that ends before it begins, as in an event log with wrong times, becomes empty.
 void AddTracks(std::vector<Track>& tracks, const std::string& name, std::optional<uint32_t> thread,
                std::vector<Slice> slices, std::vector<Instant> instants) {
+  for (Slice& slice : slices) slice.end_ns = std::max(slice.end_ns, slice.begin_ns);
   std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
     return std::make_tuple(a.begin_ns, -a.end_ns) < std::make_tuple(b.begin_ns, -b.end_ns);
   });

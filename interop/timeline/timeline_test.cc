@@ -262,5 +262,26 @@ TEST_F(TimelineTest, ChromeTimesAreThoseSince1970) {
   EXPECT_NEAR(unix_ns, static_cast<double>(trace_.start_unix_ns + trace_.steps.TimeOf(0)), 1000);
 }
 
+TEST_F(TimelineTest, TimesBeforeTheStartAndRangesThatEndBeforeTheyBeginAreValid) {
+  script_.Begin("backwards", 1).t_ns = 5'000'500;
+  script_.End("backwards", 1).t_ns = 2'000'000;
+  script_.Mark("early", 1).t_ns = -1'500;
+  script_.Alloc(0x1000, kMiB).t_ns = -5;
+  script_.Alloc(0x2000, kMiB);
+  Build();
+  trace_.start_unix_ns = 0;
+  std::stringstream out;
+  WriteChromeTrace(analysis::Examination(trace_, script_.definitions()), timeline_, out);
+  std::map<std::string, nlohmann::json> events;
+  const nlohmann::json chrome = nlohmann::json::parse(out.str());
+  for (const auto& event : chrome["traceEvents"]) events.emplace(event["name"], event);
+  EXPECT_EQ(events.at("early 1")["ts"], -1.5);
+  EXPECT_EQ(events.at("backwards")["ts"], 5000.5);
+  EXPECT_EQ(events.at("backwards")["dur"], 0.0);
+  EXPECT_EQ(events.at("cuda:0 driver live")["ts"], -0.005);
+  const perfetto::Trace file = Written(trace_, script_.definitions(), timeline_);
+  for (const auto& packet : file.packet()) EXPECT_LE(packet.timestamp(), 5'000'500u);
+}
+
 }  // namespace
 }  // namespace gmt::interop
