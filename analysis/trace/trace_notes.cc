@@ -89,16 +89,16 @@ void TraceBuilder::OnAllocatorAction(const format::Event& event) {
 }
 
 void TraceBuilder::OnGraphAction(const format::Event& event) {
-  if (!event.has(format::kHasStream) || Failed(event)) return;
+  if (!event.has(format::kHasStream)) return;
   const std::string_view action = definitions_.string(event.action);
-  if (action == "begin_capture") {
+  if (action == "begin_capture" && !Failed(event)) {
     Capture capture;
     capture.stream = event.stream;
     capture.thread = event.thread;
     capture.begin = trace_.last_step();
     capture.begin_t_ns = event.t_ns;
     trace_.captures.push_back(capture);
-  } else if (action == "end_capture") {
+  } else if (action == "end_capture") {  // this ends an invalidated capture, too, but fails
     std::vector<Capture>& captures = trace_.captures;
     const size_t oldest = captures.size() - std::min(captures.size(), kCapturesUnderWay);
     for (size_t i = captures.size(); i > oldest; --i) {

@@ -227,6 +227,22 @@ TEST_F(TraceNotesTest, CapturesArePairedByTheirStream) {
   EXPECT_EQ(trace.captures[1].end, kNever);
 }
 
+TEST_F(TraceNotesTest, InvalidatedCaptureEndsAndRefusedOneDoesNotBegin) {
+  const auto fail = [](format::Event& event, uint32_t result) {
+    event.present |= format::kHasResult;
+    event.result = result;
+  };
+  fail(script_.Graph("begin_capture", 6), 1);
+  script_.Graph("begin_capture", 7);
+  script_.Block(0x1000, 512);
+  fail(script_.Graph("end_capture", 7), 901);  // cudaErrorStreamCaptureInvalidated
+  script_.Block(0x2000, 512);
+  const Trace trace = script_.Build();
+  ASSERT_THAT(trace.captures, SizeIs(1));
+  EXPECT_EQ(trace.captures[0].stream, 7u);
+  EXPECT_EQ(trace.captures[0].end, 1u);
+}
+
 TEST_F(TraceNotesTest, WithoutBlocksNoDriverCallsAreKept) {
   script_.Alloc(0x200000, 4096);
   EXPECT_THAT(script_.Build().driver_calls, IsEmpty());
