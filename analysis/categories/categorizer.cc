@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "analysis/stacks/frames.h"
+#include "analysis/trace/captures.h"
 #include "format/event.h"
 
 namespace gmt::analysis {
@@ -73,10 +74,8 @@ uint64_t Categorizer::SizeOf(RowId row) const {
 
 // A graph being captured takes its memory from a private pool.
 bool Categorizer::IsBornInCapture(RowId row) const {
-  const Step birth = trace_.rows.birth[row];
-  return std::any_of(trace_.captures.begin(), trace_.captures.end(), [&](const Capture& capture) {
-    return capture.begin < birth && birth <= capture.end &&
-           capture.stream == trace_.rows.stream[row];
+  return AnyCaptureAt(trace_, trace_.rows.birth[row], [&](const Capture& capture) {
+    return capture.stream == trace_.rows.stream[row];
   });
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "analysis/trace/captures.h"
+
 namespace gmt::analysis {
 namespace {
 
@@ -10,8 +12,6 @@ namespace {
 constexpr uint64_t kSmallBlockBytes = 1 << 20;
 // More than any device has. Keeps sums of damaged sizes within 64 bits.
 constexpr uint64_t kMaxBytes = uint64_t{1} << 62;
-// Maximum number of captures in progress at once.
-constexpr size_t kCapturesAtOnce = 64;
 // How many steps after a segment's birth its first block is searched.
 constexpr Step kStepsToFirstBlock = 1 << 12;
 
@@ -262,20 +262,13 @@ class SegmentMapper {
   }
 
   bool WasBornInACapture(RowId row) const {
-    const Step birth = rows_.birth[row];
-    const auto after = std::partition_point(trace_.captures.begin(), trace_.captures.end(),
-                                            [&](const Capture& c) { return c.begin < birth; });
-    const auto before = static_cast<size_t>(after - trace_.captures.begin());
-    for (size_t i = before; i > before - std::min(before, kCapturesAtOnce); --i) {
-      const Capture& capture = trace_.captures[i - 1];
-      if (birth > capture.end) continue;
+    return AnyCaptureAt(trace_, rows_.birth[row], [&](const Capture& capture) {
       const bool same_stream =
           (rows_.flags[row] & kRowHasStream) != 0 && rows_.stream[row] == capture.stream;
       const bool same_thread =
           (rows_.flags[row] & kRowHasThread) != 0 && rows_.thread[row] == capture.thread;
-      if (same_stream || same_thread) return true;
-    }
-    return false;
+      return same_stream || same_thread;
+    });
   }
 
   const Trace& trace_;

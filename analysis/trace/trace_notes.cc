@@ -5,16 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/trace/captures.h"
 #include "analysis/trace/trace_builder.h"
 #include "proto/gmt.pb.h"
 
 namespace gmt::analysis {
-namespace {
-
-// How many captures back the beginning of a capture is searched: few threads capture at once.
-constexpr size_t kCapturesUnderWay = 64;
-
-}  // namespace
 
 void TraceBuilder::OnNote(const format::Event& event, const format::EventBatch& batch) {
   switch (event.kind) {
@@ -100,7 +95,7 @@ void TraceBuilder::OnGraphAction(const format::Event& event) {
     trace_.captures.push_back(capture);
   } else if (action == "end_capture") {  // this ends an invalidated capture, too, but fails
     std::vector<Capture>& captures = trace_.captures;
-    const size_t oldest = captures.size() - std::min(captures.size(), kCapturesUnderWay);
+    const size_t oldest = captures.size() - std::min(captures.size(), kCapturesAtOnce);
     for (size_t i = captures.size(); i > oldest; --i) {
       Capture& capture = captures[i - 1];
       if (capture.stream != event.stream || capture.end != kNever) continue;
