@@ -324,6 +324,43 @@ TEST_F(TorchImportTest, PageThatIsUnmappedOnlyInTheFinalStateIsUnmapped) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("contradict each other in 1 places")));
 }
 
+// A small pickle may have one dict a million times in its lists.
+TEST_F(TorchImportTest, DictsOfMoreFieldsThanPyTorchWritesAreRefused) {
+  const auto with_fields = [](const char* text, int fields) {
+    Json dict = Parse(text);
+    for (int i = 0; i < fields; ++i) dict["field" + std::to_string(i)] = i;
+    return dict;
+  };
+  const auto message = [&](const char* list, Json dict) {
+    Json snapshot = Parse(R"({"segments": [], "device_traces": []})");
+    snapshot[list] = Json::array({std::move(dict)});
+    return ErrorOf(snapshot);
+  };
+  constexpr char kEvent[] = R"({"action": "alloc", "addr": 0, "size": 4})";
+  constexpr char kSegment[] = R"({"address": 0, "total_size": 4, "blocks": []})";
+  constexpr char kBlock[] = R"({"size": 4, "state": "active_allocated"})";
+  const auto trace = [&](int fields) { return Json::array({with_fields(kEvent, fields)}); };
+  const auto segment = [&](Json block) {
+    Json dict = Parse(kSegment);
+    dict["blocks"] = Json::array({std::move(block)});
+    return dict;
+  };
+  Json with_history = Parse(kBlock);
+  with_history["history"] = Json::array({with_fields("{}", 257)});
+  Record(Pickle({{"segments", Json::array()}, {"device_traces", Json::array({trace(253)})}}));
+  EXPECT_TRUE(status_.ok()) << status_;
+  EXPECT_THAT(message("device_traces", trace(254)),
+              HasSubstr("x.pickle: device_traces[0][0]: has more than 256 fields"));
+  EXPECT_THAT(message("segments", with_fields(kSegment, 254)),
+              HasSubstr("segments[0]: has more than 256 fields"));
+  EXPECT_THAT(message("segments", segment(with_fields(kBlock, 255))),
+              HasSubstr("segments[0].blocks[0]: has more than 256 fields"));
+  EXPECT_THAT(message("segments", segment(with_history)),
+              HasSubstr("segments[0].blocks[0].history[0]: has more than 256 fields"));
+  EXPECT_THAT(message("external_annotations", with_fields(R"({"name": "x"})", 256)),
+              HasSubstr("external_annotations[0]: has more than 256 fields"));
+}
+
 TEST_F(TorchImportTest, InvalidSnapshotsAreRefused) {
   EXPECT_THAT(ErrorOf("text"), HasSubstr("x.pickle: the value of the pickle, a str: is not a "
                                          "memory snapshot of PyTorch"));

@@ -16,6 +16,9 @@ using Type = PickleValue::Type;
 // No machine has more. A file that claims more was made to keep a reader busy.
 constexpr uint32_t kMaxDevices = 4096;
 constexpr uint64_t kMaxSize = uint64_t{1} << 62;
+// PyTorch writes at most 12. A dict may be in a list a million times.
+constexpr uint32_t kMaxFields = 256;
+constexpr char kTooManyFields[] = "has more than 256 fields";
 
 absl::Status Wrong(const std::string& where, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
@@ -140,6 +143,11 @@ absl::Status SnapshotView::TakeTraces(const PickleValue* traces) {
 
 // ---- Events ------------------------------------------------------------------------------------
 
+const char* SnapshotView::ProblemOf(PickleValue dict) const {
+  if (!dict.is(Type::kDict)) return "is not a dict";
+  return tree_->SizeOf(dict) > kMaxFields ? kTooManyFields : nullptr;
+}
+
 PickleValue SnapshotView::Field(PickleValue dict, PickleValue key) const {
   const PickleValue* value = tree_->Find(dict, key);
   return value == nullptr ? PickleValue() : *value;
@@ -167,7 +175,7 @@ absl::Status SnapshotView::Event(uint32_t device, uint32_t index, SnapshotEvent*
   const auto wrong = [&](const char* what) {
     return Wrong(absl::StrCat(Index("device_traces", device), "[", index, "]"), what);
   };
-  if (!dict.is(Type::kDict)) return wrong("is not a dict");
+  if (const char* problem = ProblemOf(dict)) return wrong(problem);
   *event = SnapshotEvent();
   tree_->ForEach(dict, [&](PickleValue key, PickleValue value) {
     if (key == words_.action) {
@@ -216,7 +224,8 @@ void SnapshotView::NoteUnknownFields(uint32_t device, uint32_t index) {
 
 absl::Status SnapshotView::Annotation(uint32_t index, SnapshotAnnotation* annotation) const {
   const PickleValue dict = annotations_.data[index];
-  if (!dict.is(Type::kDict)) return Wrong(Index("external_annotations", index), "is not a dict");
+  if (const char* problem = ProblemOf(dict))
+    return Wrong(Index("external_annotations", index), problem);
   *annotation = SnapshotAnnotation();
   const PickleValue stage = Field(dict, words_.stage);
   annotation->stage = stage == words_.start ? SnapshotAnnotation::Stage::kStart
@@ -237,7 +246,7 @@ absl::StatusOr<std::vector<SnapshotSegment>> SnapshotView::Segments() {
   absl::flat_hash_set<uint64_t> seen;
   for (PickleValue value : tree_->ItemsOf(segments_)) {
     const std::string where = Index("segments", segments.size());
-    if (!value.is(Type::kDict)) return Wrong(where, "is not a dict");
+    if (const char* problem = ProblemOf(value)) return Wrong(where, problem);
     const PickleValue blocks = Field(value, words_.blocks);
     if (tree_->SizeOf(blocks) > 0 && !seen.insert(blocks.identity()).second)
       return Wrong(where, "its blocks are those of another segment");
@@ -296,7 +305,7 @@ absl::Status SnapshotView::TakeBlock(PickleValue value, const std::string& where
                                      SnapshotSegment* segment, uint64_t* size) {
   const PickleValue known[] = {words_.address, words_.size,   words_.requested_size,
                                words_.state,   words_.frames, words_.history};
-  if (!value.is(Type::kDict)) return Wrong(where, "is not a dict");
+  if (const char* problem = ProblemOf(value)) return Wrong(where, problem);
   NoteUnknown(value, known, "blocks");
   SnapshotBlock block;
   block.address = address;
@@ -314,18 +323,22 @@ absl::Status SnapshotView::TakeBlock(PickleValue value, const std::string& where
   if (!block.pending && state != words_.active_allocated)
     return Wrong(where, "state is not one of active_allocated, active_pending_free, inactive");
   block.frames = Field(value, words_.frames);
-  TakeHistory(Field(value, words_.history), &block);
+  absl::Status status = TakeHistory(Field(value, words_.history), where, &block);
   segment->blocks.push_back(block);
-  return absl::OkStatus();
+  return status;
 }
 
 // The newest entry is the allocation that holds the block. The others are of memory from which it
 // was split.
-void SnapshotView::TakeHistory(PickleValue history, SnapshotBlock* block) const {
+absl::Status SnapshotView::TakeHistory(PickleValue history, const std::string& where,
+                                       SnapshotBlock* block) const {
   const PickleTree::Items entries = tree_->ItemsOf(history);
-  if (entries.size == 0) return;
+  if (entries.size == 0) return absl::OkStatus();
+  if (tree_->SizeOf(entries.data[0]) > kMaxFields)
+    return Wrong(absl::StrCat(where, ".history[0]"), kTooManyFields);
   Unsigned(entries.data[0], words_.real_size, &block->requested);
   if (block->frames == PickleValue()) block->frames = Field(entries.data[0], words_.frames);
+  return absl::OkStatus();
 }
 
 template <size_t n>

@@ -9,7 +9,7 @@
 //   2.2, 2.3, 2.5  time_us; allocator_settings; external_annotations
 //   2.8 to 2.14    compile_context, user_metadata, forward_frames, pool_id; pinned memory
 //
-// Unknown fields are counted and ignored.
+// Unknown fields are counted and ignored; more than 256 in a dict are an error.
 //
 // Errors name the place: "device_traces[0][17]: addr is not an integer".
 // Thread safety: one thread at a time.
@@ -123,7 +123,10 @@ class SnapshotView {
   absl::Status TakeBlocks(PickleValue value, const std::string& where, SnapshotSegment* segment);
   absl::Status TakeBlock(PickleValue value, const std::string& where, uint64_t address,
                          SnapshotSegment* segment, uint64_t* size);
-  void TakeHistory(PickleValue history, SnapshotBlock* block) const;
+  absl::Status TakeHistory(PickleValue history, const std::string& where,
+                           SnapshotBlock* block) const;
+  // What is wrong with a dict of fields, or nullptr.
+  const char* ProblemOf(PickleValue dict) const;
   bool Unsigned(PickleValue dict, PickleValue key, uint64_t* number) const;
   PickleValue Field(PickleValue dict, PickleValue key) const;
   std::optional<uint64_t> PoolId(PickleValue pair) const;
