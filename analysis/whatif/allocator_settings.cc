@@ -25,23 +25,31 @@ constexpr uint64_t kBlockUnit = 512;
 constexpr uint64_t kLargeRequest = 10 * kMiB;  // larger ones get a segment of their own
 constexpr uint64_t kSmallSegment = 2 * kMiB;
 
+// PyTorch refuses lower values; releases before 2.10 refuse 20 MiB, too.
+constexpr uint64_t kLeastSplitMiB = 20;
+constexpr uint64_t kLeastSegmentMiB = kLargeRequest / kMiB + 1;
+
 absl::Status Refuse(const std::string& key, const std::string& value, const std::string& wanted) {
   return absl::InvalidArgumentError(absl::StrCat(key, " is ", wanted, ", not \"", value, "\""));
 }
 
-absl::Status ReadMiB(const std::string& key, const std::string& value, uint64_t above,
+absl::Status ReadMiB(const std::string& key, const std::string& value, uint64_t least,
                      uint64_t& bytes) {
   uint64_t number = 0;
-  if (!absl::SimpleAtoi(value, &number) || number <= above || number > UINT64_MAX / kMiB)
-    return Refuse(key, value, absl::StrCat("a number of MiB above ", above));
+  if (!absl::SimpleAtoi(value, &number) || number < least || number > UINT64_MAX / kMiB)
+    return Refuse(key, value, absl::StrCat("a number of MiB from ", least));
   bytes = number * kMiB;
   return absl::OkStatus();
 }
 
-absl::Status ReadFraction(const std::string& key, const std::string& value, double& fraction) {
+absl::Status ReadFraction(const std::string& key, const std::string& value, bool may_be_one,
+                          double& fraction) {
   double number = 0;
-  if (!absl::SimpleAtod(value, &number) || !(number > 0 && number <= 1))
-    return Refuse(key, value, "a number above 0, at most 1");
+  const bool is_number = absl::SimpleAtod(value, &number);
+  if (!is_number || !(number > 0 && (number < 1 || (may_be_one && number == 1)))) {
+    return Refuse(key, value,
+                  may_be_one ? "a number above 0, at most 1" : "a number above 0, below 1");
+  }
   fraction = number;
   return absl::OkStatus();
 }
@@ -126,15 +134,18 @@ absl::Status ChangeOne(const std::string& option, AllocatorSettings& settings) {
   std::string value = option.substr(at + 1);
   absl::StripAsciiWhitespace(&value);
   if (key == "expandable_segments") return ReadSwitch(key, value, settings.expandable_segments);
-  if (key == "max_split_size_mb") return ReadMiB(key, value, 20, settings.max_split_bytes);
+  if (key == "max_split_size_mb")
+    return ReadMiB(key, value, kLeastSplitMiB, settings.max_split_bytes);
   if (key == "max_non_split_rounding_mb")
-    return ReadMiB(key, value, 20, settings.max_non_split_rounding_bytes);
-  if (key == "large_segment_size_mb") return ReadMiB(key, value, 0, settings.large_segment_bytes);
+    return ReadMiB(key, value, kLeastSplitMiB, settings.max_non_split_rounding_bytes);
+  if (key == "large_segment_size_mb")
+    return ReadMiB(key, value, kLeastSegmentMiB, settings.large_segment_bytes);
   if (key == "roundup_power2_divisions")
     return ReadAllDivisions(key, value, settings.roundup_divisions);
-  if (key == "garbage_collection_threshold") return ReadFraction(key, value, settings.gc_threshold);
+  if (key == "garbage_collection_threshold")
+    return ReadFraction(key, value, false, settings.gc_threshold);
   if (key == "per_process_memory_fraction")
-    return ReadFraction(key, value, settings.memory_fraction);
+    return ReadFraction(key, value, true, settings.memory_fraction);
   if (key == "backend") {
     return value == "native" ? absl::OkStatus()
                              : absl::UnimplementedError(absl::StrCat(

@@ -379,11 +379,23 @@ TEST(AllocatorSettingsTest, OptionsCameWithReleases) {
   EXPECT_EQ(FirstWithOption("large_segment_size_mb"), (TorchVersion{2, 11}));
 }
 
+// Tried with PyTorch 2.11.
+TEST(AllocatorSettingsTest, LimitsOfValuesAreThoseOfPyTorch) {
+  EXPECT_EQ(With("max_split_size_mb:20").max_split_bytes, 20 * kMiB);
+  EXPECT_EQ(With("max_non_split_rounding_mb:20"), AllocatorSettings());
+  EXPECT_EQ(With("large_segment_size_mb:11").large_segment_bytes, 11 * kMiB);
+  EXPECT_EQ(With("garbage_collection_threshold:0.99").gc_threshold, 0.99);
+  EXPECT_EQ(With("per_process_memory_fraction:1.0"), AllocatorSettings());
+}
+
 TEST(AllocatorSettingsTest, RefusesWhatPyTorchRefuses) {
-  for (const char* text : {"expandable_segments", "expandable_segments:true",
-                           "max_split_size_mb:20", "max_split_size_mb:many", "no_such_option:1",
-                           "per_process_memory_fraction:1.5", "roundup_power2_divisions:3",
-                           "roundup_power2_divisions:[256:1,512:3]", "backend:cudaMallocAsync"}) {
+  for (const char* text :
+       {"expandable_segments", "expandable_segments:true", "max_split_size_mb:19",
+        "max_non_split_rounding_mb:19", "large_segment_size_mb:10",
+        "garbage_collection_threshold:1.0", "garbage_collection_threshold:0",
+        "max_split_size_mb:many", "no_such_option:1", "per_process_memory_fraction:1.5",
+        "roundup_power2_divisions:3", "roundup_power2_divisions:[256:1,512:3]",
+        "backend:cudaMallocAsync"}) {
     AllocatorSettings settings;
     EXPECT_FALSE(settings.Change(text).ok()) << text;
     EXPECT_EQ(settings, AllocatorSettings()) << text;
