@@ -24,12 +24,14 @@ absl::Status ReadSettings(const Trace& trace, AllocatorHistory& history) {
       return absl::FailedPreconditionError(
           "PYTORCH_NO_CUDA_MEMORY_CACHING: the program ran without PyTorch's caching allocator");
     }
-    if (setting.name != "PYTORCH_CUDA_ALLOC_CONF" && setting.name != "PYTORCH_ALLOC_CONF") continue;
-    if (absl::Status status = settings.Change(setting.value()); !status.ok()) {
+  }
+  if (const NamedText* variable = AllocatorVariable(trace.settings, history.torch)) {
+    const std::string_view text = variable->value();
+    if (absl::Status status = settings.Change(text); !status.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat("the recorded settings cannot be replayed: ", status.message()));
     }
-    for (const std::string& option : SplitAllocatorOptions(setting.value())) {
+    for (const std::string& option : SplitAllocatorOptions(text)) {
       if (!AllocatorSettings::IsWithoutEffect(option)) continue;
       absl::StrAppend(&history.other_options, history.other_options.empty() ? "" : ",", option);
     }
@@ -92,9 +94,7 @@ class HistoryReader {
           absl::StrCat("events are missing in ", trace_.unknowns.gaps,
                        trace_.unknowns.gaps == 1 ? " place" : " places"));
     }
-    for (const NamedText& library : trace_.libraries) {
-      if (library.name == "torch") history_.torch = ParseTorchVersion(library.text);
-    }
+    history_.torch = TorchVersionOf(trace_.libraries);
     return ReadSettings(trace_, history_);
   }
 

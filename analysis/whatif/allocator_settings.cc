@@ -29,6 +29,11 @@ constexpr uint64_t kSmallSegment = 2 * kMiB;
 constexpr uint64_t kLeastSplitMiB = 20;
 constexpr uint64_t kLeastSegmentMiB = kLargeRequest / kMiB + 1;
 
+// Whether the options are read by the code that all kinds of devices have in common.
+bool HasCommonParser(const std::optional<TorchVersion>& torch) {
+  return !torch || *torch >= TorchVersion{2, 10};
+}
+
 absl::Status Refuse(const std::string& key, const std::string& value, const std::string& wanted) {
   return absl::InvalidArgumentError(absl::StrCat(key, " is ", wanted, ", not \"", value, "\""));
 }
@@ -165,6 +170,25 @@ std::optional<TorchVersion> ParseTorchVersion(std::string_view text) {
   if (error != std::errc() || dot == end || *dot != '.') return std::nullopt;
   if (std::from_chars(dot + 1, end, version.minor).ec != std::errc()) return std::nullopt;
   return version;
+}
+
+std::optional<TorchVersion> TorchVersionOf(const std::vector<NamedText>& libraries) {
+  for (const NamedText& library : libraries) {
+    if (library.name == "torch") return ParseTorchVersion(library.text);
+  }
+  return std::nullopt;
+}
+
+const NamedText* AllocatorVariable(const std::vector<NamedText>& settings,
+                                   const std::optional<TorchVersion>& torch) {
+  const auto named = [&](std::string_view name) -> const NamedText* {
+    const auto found = std::find_if(settings.begin(), settings.end(),
+                                    [&](const NamedText& one) { return one.name == name; });
+    return found == settings.end() ? nullptr : &*found;
+  };
+  const NamedText* const of_cuda = named("PYTORCH_CUDA_ALLOC_CONF");
+  if (of_cuda != nullptr || !HasCommonParser(torch)) return of_cuda;
+  return named("PYTORCH_ALLOC_CONF");
 }
 
 std::optional<TorchVersion> FirstWithOption(std::string_view key) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "analysis/trace/run_facts.h"
 
 namespace gmt::analysis {
 
@@ -41,6 +42,15 @@ inline constexpr TorchVersion kNewestKnownTorch{2, 15};
 
 // "2.11.0+cu130". Returns nullopt for other texts.
 std::optional<TorchVersion> ParseTorchVersion(std::string_view text);
+
+// That of the library `torch`, if it is known.
+std::optional<TorchVersion> TorchVersionOf(const std::vector<NamedText>& libraries);
+
+// Returns the environment variable that configured PyTorch's allocator, or nullptr if none did.
+// PYTORCH_CUDA_ALLOC_CONF decides, even if it is empty; since 2.10, and if the release is unknown,
+// PYTORCH_ALLOC_CONF is read without it. (Tried with PyTorch 2.9, 2.10 and 2.11.)
+const NamedText* AllocatorVariable(const std::vector<NamedText>& settings,
+                                   const std::optional<TorchVersion>& torch);
 
 // The first release that reads this option, among those since 2.1, or nullopt if all do. PyTorch
 // refuses to start with an option that it does not know.

@@ -379,6 +379,28 @@ TEST(AllocatorSettingsTest, OptionsCameWithReleases) {
   EXPECT_EQ(FirstWithOption("large_segment_size_mb"), (TorchVersion{2, 11}));
 }
 
+// Tried with PyTorch 2.9, 2.10 and 2.11.
+TEST(AllocatorSettingsTest, OneVariableConfiguresTheAllocator) {
+  const NamedText of_cuda{"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64"};
+  const NamedText empty{"PYTORCH_CUDA_ALLOC_CONF", ""};
+  const NamedText common{"PYTORCH_ALLOC_CONF", "expandable_segments:True"};
+  const auto text = [](const std::vector<NamedText>& settings, std::optional<TorchVersion> torch) {
+    const NamedText* variable = AllocatorVariable(settings, torch);
+    return variable == nullptr ? "none" : variable->text;
+  };
+  for (const std::optional<TorchVersion> torch :
+       {std::optional<TorchVersion>(), std::optional(TorchVersion{2, 10})}) {
+    EXPECT_EQ(text({common, of_cuda}, torch), of_cuda.text);
+    EXPECT_EQ(text({common, empty}, torch), "");
+    EXPECT_EQ(text({common}, torch), common.text);
+    EXPECT_EQ(text({}, torch), "none");
+  }
+  EXPECT_EQ(text({common, of_cuda}, TorchVersion{2, 9}), of_cuda.text);
+  EXPECT_EQ(text({common}, TorchVersion{2, 9}), "none");
+  EXPECT_EQ(TorchVersionOf({{"cuda", "13.0"}, {"torch", "2.9.1+cu128"}}), (TorchVersion{2, 9}));
+  EXPECT_EQ(TorchVersionOf({}), std::nullopt);
+}
+
 // Tried with PyTorch 2.11.
 TEST(AllocatorSettingsTest, LimitsOfValuesAreThoseOfPyTorch) {
   EXPECT_EQ(With("max_split_size_mb:20").max_split_bytes, 20 * kMiB);

@@ -290,6 +290,18 @@ TEST_F(AllocatorReplayTest, RecordedSettingsAreReplayed) {
   EXPECT_EQ(imported->settings.max_split_bytes, 64 * kMiB);
 }
 
+TEST_F(AllocatorReplayTest, OnlyTheVariableThatPyTorchReadIsReplayed) {
+  Segment(kA, 20 * kMiB);
+  const std::vector<NamedText> both = {
+      {"PYTORCH_ALLOC_CONF", "expandable_segments:True,pinned_num_register_threads:2"},
+      {"PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64,release_lock_on_cudamalloc:True"}};
+  const auto history = History(both);
+  ASSERT_TRUE(history.ok()) << history.status();
+  EXPECT_FALSE(history->settings.expandable_segments);
+  EXPECT_EQ(history->settings.max_split_bytes, 64 * kMiB);
+  EXPECT_EQ(history->other_options, "release_lock_on_cudamalloc:True");
+}
+
 TEST_F(AllocatorReplayTest, WhatCannotBeReplayedIsRefusedWithTheReason) {
   script_.Alloc(kA, 20 * kMiB);
   EXPECT_THAT(std::string(History().status().message()), HasSubstr("nothing to replay"));

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "analysis/examination/failures.h"
 #include "analysis/whatif/allocator_history.h"
+#include "analysis/whatif/allocator_settings.h"
 #include "cli/open_recording.h"
 #include "cli/record/child_process.h"
 #include "cli/terminal.h"
@@ -43,11 +44,11 @@ class ScratchFolder {
 // The variable with which the recorded process was configured, and its new value.
 std::pair<std::string, std::string> Variable(const analysis::Trace& trace,
                                              const std::string& settings) {
-  for (const analysis::NamedText& setting : trace.settings) {
-    if (setting.name != "PYTORCH_CUDA_ALLOC_CONF" && setting.name != "PYTORCH_ALLOC_CONF") continue;
-    if (!setting.text.empty()) return {setting.name, absl::StrCat(setting.text, ",", settings)};
-  }
-  return {"PYTORCH_CUDA_ALLOC_CONF", settings};
+  const analysis::NamedText* recorded =
+      analysis::AllocatorVariable(trace.settings, analysis::TorchVersionOf(trace.libraries));
+  if (recorded == nullptr) return {"PYTORCH_CUDA_ALLOC_CONF", settings};
+  const char* separator = recorded->text.empty() ? "" : ",";
+  return {recorded->name, absl::StrCat(recorded->text, separator, settings)};
 }
 
 }  // namespace

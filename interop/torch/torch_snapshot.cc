@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "analysis/examination/replay.h"
+#include "analysis/whatif/allocator_settings.h"
 #include "interop/event_log/event_log_fields.h"
 #include "interop/pickle/pickle_writer.h"
 #include "interop/torch/torch_annotations.h"
@@ -377,14 +378,10 @@ class SnapshotWriter {
     pickle_.End();
   }
 
-  // The first name takes precedence if both are set.
   std::string AllocatorSetting() const {
-    for (const char* name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
-      for (const analysis::NamedText& setting : trace_.settings) {
-        if (setting.name == name) return setting.text;
-      }
-    }
-    return "";
+    const analysis::NamedText* variable =
+        analysis::AllocatorVariable(trace_.settings, analysis::TorchVersionOf(trace_.libraries));
+    return variable == nullptr ? "" : variable->text;
   }
 
   void WriteAnnotations() {

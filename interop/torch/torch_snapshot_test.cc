@@ -22,7 +22,9 @@ constexpr uint64_t kReserved = uint64_t{1} << 40;
 class TorchSnapshotTest : public ::testing::Test {
  protected:
   TorchSnapshotSummary Write() {
-    const analysis::Trace trace = script_.Build();
+    analysis::Trace trace = script_.Build();
+    trace.settings = settings_;
+    trace.libraries = libraries_;
     std::ostringstream out;
     const StackFrames frames = [&](uint32_t stack) {
       return analysis::DescribeStack(script_.definitions(), stack);
@@ -34,6 +36,7 @@ class TorchSnapshotTest : public ::testing::Test {
   }
 
   analysis::EventScript script_;
+  std::vector<analysis::NamedText> settings_, libraries_;
   TorchSelection selection_;
   std::string bytes_;
 };
@@ -48,6 +51,17 @@ TEST_F(TorchSnapshotTest, RawAllocationIsASegmentWithOneBlock) {
   summary = Write();
   EXPECT_EQ(summary.events, 5u);  // and free_requested, free_completed, segment_free
   EXPECT_EQ(summary.segments, 0u);
+}
+
+TEST_F(TorchSnapshotTest, SettingsAreThoseThatTheReleaseRead) {
+  script_.Block(kReserved, kMiB);
+  settings_ = {{"PYTORCH_ALLOC_CONF", "max_split_size_mb:77"}};
+  libraries_ = {{"torch", "2.10.0"}};
+  Write();
+  EXPECT_THAT(bytes_, HasSubstr("max_split_size_mb:77"));
+  libraries_ = {{"torch", "2.9.1"}};
+  Write();
+  EXPECT_THAT(bytes_, Not(HasSubstr("max_split_size_mb:77")));
 }
 
 TEST_F(TorchSnapshotTest, ExpandableSegmentsAreMappedAndUnmapped) {
