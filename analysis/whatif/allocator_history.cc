@@ -27,7 +27,7 @@ absl::Status ReadSettings(const Trace& trace, AllocatorHistory& history) {
   }
   if (const NamedText* variable = AllocatorVariable(trace.settings, history.torch)) {
     const std::string_view text = variable->value();
-    if (absl::Status status = settings.Change(text); !status.ok()) {
+    if (absl::Status status = settings.Change(text, history.torch); !status.ok()) {
       return absl::FailedPreconditionError(
           absl::StrCat("the recorded settings cannot be replayed: ", status.message()));
     }

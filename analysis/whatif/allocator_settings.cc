@@ -69,48 +69,8 @@ bool ReadDivisions(const std::string& text, uint32_t& divisions) {
   return absl::SimpleAtoi(text, &divisions) && (divisions == 0 || std::has_single_bit(divisions));
 }
 
-// "4", or "[256:1,512:2,>:4]": divisions from that many MiB up to the next one listed.
-absl::Status ReadAllDivisions(const std::string& key, const std::string& value,
-                              std::array<uint32_t, 16>& all) {
-  const auto refuse = [&] {
-    return Refuse(key, value, "a power of two, or a list like [256:1,512:2,>:4]");
-  };
-  uint32_t divisions = 0;
-  if (!value.starts_with('[')) {
-    if (!ReadDivisions(value, divisions)) return refuse();
-    all.fill(divisions);
-    return absl::OkStatus();
-  }
-  if (!value.ends_with(']')) return refuse();
-  std::array<uint32_t, 16> read = {};
-  size_t last = 0;
-  bool is_first = true;
-  for (const std::string& part :
-       std::vector<std::string>(absl::StrSplit(value.substr(1, value.size() - 2), ','))) {
-    std::pair<std::string, std::string> pair = absl::StrSplit(part, ':');
-    absl::StripAsciiWhitespace(&pair.first);
-    absl::StripAsciiWhitespace(&pair.second);
-    const std::string& from = pair.first;
-    if (!ReadDivisions(pair.second, divisions)) return refuse();
-    if (from == ">") {
-      std::fill(read.begin() + static_cast<ptrdiff_t>(last), read.end(), divisions);
-      continue;
-    }
-    uint64_t mib = 0;
-    if (!absl::SimpleAtoi(from, &mib) || !std::has_single_bit(mib)) return refuse();
-    const size_t index = std::min<size_t>(std::bit_width(mib) - 1, read.size() - 1);
-    // The first entry covers all smaller sizes.
-    if (is_first) std::fill_n(read.begin(), index, divisions);
-    is_first = false;
-    read[index] = divisions;
-    last = index;
-  }
-  all = read;
-  return absl::OkStatus();
-}
-
 // The same as one number, or as a list of the interval from 1 MiB, 2 MiB, ... on.
-std::string DivisionsText(const std::array<uint32_t, 16>& all) {
+std::string DivisionsText(const RoundupDivisions& all) {
   const bool is_uniform =
       std::all_of(all.begin(), all.end(), [&](uint32_t each) { return each == all.front(); });
   if (is_uniform) return absl::StrCat(all.front());
@@ -131,7 +91,8 @@ std::string KeyOf(std::string_view option) {
   return key;
 }
 
-absl::Status ChangeOne(const std::string& option, AllocatorSettings& settings) {
+absl::Status ChangeOne(const std::string& option, const std::optional<TorchVersion>& torch,
+                       AllocatorSettings& settings) {
   const size_t at = option.find_first_of(":=");
   if (at == std::string::npos)
     return absl::InvalidArgumentError(absl::StrCat("\"", option, "\" has no value: KEY=VALUE"));
@@ -145,8 +106,11 @@ absl::Status ChangeOne(const std::string& option, AllocatorSettings& settings) {
     return ReadMiB(key, value, kLeastSplitMiB, settings.max_non_split_rounding_bytes);
   if (key == "large_segment_size_mb")
     return ReadMiB(key, value, kLeastSegmentMiB, settings.large_segment_bytes);
-  if (key == "roundup_power2_divisions")
-    return ReadAllDivisions(key, value, settings.roundup_divisions);
+  if (key == "roundup_power2_divisions") {
+    return ReadRoundupDivisions(value, torch, &settings.roundup_divisions)
+               ? absl::OkStatus()
+               : Refuse(key, value, "a power of two, or a list like [256:1,512:2,>:4]");
+  }
   if (key == "garbage_collection_threshold")
     return ReadFraction(key, value, false, settings.gc_threshold);
   if (key == "per_process_memory_fraction")
@@ -219,10 +183,48 @@ std::vector<std::string> SplitAllocatorOptions(std::string_view text) {
   return options;
 }
 
-absl::Status AllocatorSettings::Change(std::string_view text) {
+bool ReadRoundupDivisions(const std::string& value, const std::optional<TorchVersion>& torch,
+                          RoundupDivisions* divisions) {
+  uint32_t each = 0;
+  if (!value.starts_with('[')) {
+    if (!ReadDivisions(value, each)) return false;
+    divisions->fill(each);
+    return true;
+  }
+  if (!value.ends_with(']')) return false;
+  RoundupDivisions read = {};
+  size_t last = 0;
+  bool is_first = true;
+  for (const std::string& part :
+       std::vector<std::string>(absl::StrSplit(value.substr(1, value.size() - 2), ','))) {
+    std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits(':', 1));
+    absl::StripAsciiWhitespace(&pair.first);
+    absl::StripAsciiWhitespace(&pair.second);
+    const std::string& from = pair.first;
+    if (!ReadDivisions(pair.second, each)) return false;
+    if (from == ">") {
+      const size_t begin = last + (HasCommonParser(torch) ? 1 : 0);
+      std::fill(read.begin() + static_cast<ptrdiff_t>(begin), read.end(), each);
+      continue;
+    }
+    uint64_t mib = 0;
+    if (!absl::SimpleAtoi(from, &mib) || !std::has_single_bit(mib)) return false;
+    const size_t index = std::min<size_t>(std::bit_width(mib) - 1, read.size() - 1);
+    // The first entry covers all smaller sizes.
+    if (is_first) std::fill_n(read.begin(), index, each);
+    is_first = false;
+    read[index] = each;
+    last = index;
+  }
+  *divisions = read;
+  return true;
+}
+
+absl::Status AllocatorSettings::Change(std::string_view text,
+                                       const std::optional<TorchVersion>& torch) {
   AllocatorSettings changed = *this;
   for (const std::string& option : SplitAllocatorOptions(text)) {
-    if (absl::Status status = ChangeOne(option, changed); !status.ok()) return status;
+    if (absl::Status status = ChangeOne(option, torch, changed); !status.ok()) return status;
   }
   *this = changed;
   return absl::OkStatus();

@@ -56,6 +56,15 @@ const NamedText* AllocatorVariable(const std::vector<NamedText>& settings,
 // refuses to start with an option that it does not know.
 std::optional<TorchVersion> FirstWithOption(std::string_view key);
 
+// In how many steps each power of two is divided, from 1 MiB to 32 GiB; 0: multiples of 512.
+using RoundupDivisions = std::array<uint32_t, 16>;
+
+// Reads "4", or "[256:1,512:2,>:4]": divisions from that many MiB up to the next one listed. Those
+// for `>` begin behind the last size listed; before 2.10, at it. Returns false, and leaves
+// `divisions` alone, if PyTorch refuses the value. `torch`: nullopt if unknown.
+bool ReadRoundupDivisions(const std::string& value, const std::optional<TorchVersion>& torch,
+                          RoundupDivisions* divisions);
+
 struct AllocatorSettings {
   static constexpr uint64_t kUnlimited = UINT64_MAX;
 
@@ -66,16 +75,15 @@ struct AllocatorSettings {
   uint64_t max_non_split_rounding_bytes = 20 << 20;
   // Segments for requests below 10 MiB, and the pages of expandable segments.
   uint64_t large_segment_bytes = 20 << 20;
-  // In how many steps each power of two is divided, from 1 MiB to 32 GiB; 0: multiples of 512.
-  std::array<uint32_t, 16> roundup_divisions = {};
+  RoundupDivisions roundup_divisions = {};
   double gc_threshold = 0;     // 0: no garbage collection
   double memory_fraction = 1;  // the part of the device that may be reserved
 
   // Changes the options named in `text`: "max_split_size_mb:128,expandable_segments:True"; `=`
-  // separates a value as well as `:`. Returns INVALID_ARGUMENT for unknown options and values that
-  // PyTorch refuses, and UNIMPLEMENTED for another backend than `native`; `*this` is then
-  // unchanged.
-  absl::Status Change(std::string_view text);
+  // separates a value as well as `:`. They are read as this release of PyTorch does, by default as
+  // the newest. Returns INVALID_ARGUMENT for unknown options and values that PyTorch refuses, and
+  // UNIMPLEMENTED for another backend than `native`; `*this` is then unchanged.
+  absl::Status Change(std::string_view text, const std::optional<TorchVersion>& torch = {});
   // The options that differ from PyTorch's defaults, as Change() reads them; "" if none does.
   std::string Text() const;
   // Whether an option, "KEY=VALUE", decides nothing here.

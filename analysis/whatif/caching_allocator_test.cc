@@ -354,7 +354,30 @@ TEST(AllocatorSettingsTest, SizesAreRoundedAsPyTorchDoes) {
   settings = With("roundup_power2_divisions:[4:2,8:8,>:1]");
   EXPECT_EQ(settings.BlockBytes(5 * kMiB), 6 * kMiB);
   EXPECT_EQ(settings.BlockBytes(3 * kMiB), 3 * kMiB);
-  EXPECT_EQ(settings.BlockBytes(9 * kMiB + 1), 9 * kMiB + 512);
+  EXPECT_EQ(settings.BlockBytes(9 * kMiB + 1), 10 * kMiB);
+  EXPECT_EQ(settings.BlockBytes(17 * kMiB + 1), 17 * kMiB + 512);
+}
+
+// The values are those of PyTorch 2.9, 2.10 and 2.11.
+TEST(AllocatorSettingsTest, LastDivisionsBeginBehindTheLastListedSizeSince210) {
+  constexpr char kText[] = "[256:1,512:2,>:8]";
+  for (const std::optional<TorchVersion> torch :
+       {std::optional<TorchVersion>(), std::optional(TorchVersion{2, 9}),
+        std::optional(TorchVersion{2, 10}), std::optional(TorchVersion{2, 11})}) {
+    const bool is_older = torch == TorchVersion{2, 9};
+    RoundupDivisions divisions;
+    ASSERT_TRUE(ReadRoundupDivisions(kText, torch, &divisions));
+    EXPECT_THAT(divisions,
+                ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 1, is_older ? 8 : 2, 8, 8, 8, 8, 8, 8));
+    AllocatorSettings settings;
+    ASSERT_TRUE(settings.Change("roundup_power2_divisions:" + std::string(kText), torch).ok());
+    EXPECT_EQ(settings.roundup_divisions, divisions);
+  }
+  RoundupDivisions divisions = {4};
+  for (const char* text : {"", "3", "[", "[]", "[3:1]", "[1:2:4]", "[>]", "[1:-2]"}) {
+    EXPECT_FALSE(ReadRoundupDivisions(text, {}, &divisions)) << text;
+    EXPECT_EQ(divisions, RoundupDivisions{4}) << text;
+  }
 }
 
 TEST(AllocatorSettingsTest, TextIsReadAsTheSameSettings) {

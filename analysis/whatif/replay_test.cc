@@ -23,9 +23,11 @@ constexpr uint64_t kA = uint64_t{1} << 40, kB = uint64_t{2} << 40, kC = uint64_t
 
 class AllocatorReplayTest : public ::testing::Test {
  protected:
-  absl::StatusOr<AllocatorHistory> History(const std::vector<NamedText>& settings = {}) {
+  absl::StatusOr<AllocatorHistory> History(const std::vector<NamedText>& settings = {},
+                                           const std::vector<NamedText>& libraries = {}) {
     trace_ = script_.Build();
     trace_.settings = settings;
+    trace_.libraries = libraries;
     trace_.devices = {{0, "GPU", 24 * kGiB}};
     const Examination examination(trace_, script_.definitions());
     return HistoryOf(examination, 0);
@@ -300,6 +302,17 @@ TEST_F(AllocatorReplayTest, OnlyTheVariableThatPyTorchReadIsReplayed) {
   EXPECT_FALSE(history->settings.expandable_segments);
   EXPECT_EQ(history->settings.max_split_bytes, 64 * kMiB);
   EXPECT_EQ(history->other_options, "release_lock_on_cudamalloc:True");
+}
+
+TEST_F(AllocatorReplayTest, RecordedSettingsAreReadAsTheReleaseDid) {
+  Segment(kA, 20 * kMiB);
+  const std::vector<NamedText> settings = {
+      {"PYTORCH_CUDA_ALLOC_CONF", "roundup_power2_divisions:[512:2,>:8]"}};
+  for (const auto& [torch, divisions] : {std::pair("2.9.1", 8u), std::pair("2.10.0", 2u)}) {
+    const auto history = History(settings, {{"torch", torch}});
+    ASSERT_TRUE(history.ok()) << history.status();
+    EXPECT_EQ(history->settings.roundup_divisions[9], divisions) << torch;
+  }
 }
 
 TEST_F(AllocatorReplayTest, WhatCannotBeReplayedIsRefusedWithTheReason) {

@@ -201,7 +201,8 @@ absl::StatusOr<WhatifAnswer> WhatifAnswer::Make(const Recording& recording,
   for (const std::string& text : options.settings) {
     Scenario& scenario =
         answer.scenarios_.emplace_back(Scenario{text, recorded, std::nullopt, nullptr, needs});
-    if (absl::Status status = scenario.settings.Change(text); !status.ok()) return status;
+    if (absl::Status status = scenario.settings.Change(text, answer.history_.torch); !status.ok())
+      return status;
   }
   for (const uint64_t capacity : options.capacities) {
     answer.scenarios_.push_back(

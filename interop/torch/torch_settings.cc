@@ -1,13 +1,10 @@
 #include "interop/torch/torch_settings.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "analysis/whatif/allocator_settings.h"
 #include "format/units.h"
 #include "nlohmann/json.hpp"
 
@@ -32,48 +29,12 @@ bool ParseNumber(std::string_view value, int64_t* out) {
   return absl::SimpleAtoi(absl::string_view(value.data(), value.size()), out);
 }
 
-// Parses "256:1,512:2,>:8". The first value also applies below its interval, and '>' above the last
-// one listed.
-bool ParseDivisionList(std::string_view list, std::array<int64_t, 16>* out) {
-  size_t last = 0;
-  bool first = true;
-  for (absl::string_view item : absl::StrSplit(absl::string_view(list.data(), list.size()), ',')) {
-    const std::vector<absl::string_view> parts = absl::StrSplit(item, ':');
-    int64_t value = 0;
-    if (parts.size() != 2 || !absl::SimpleAtoi(parts[1], &value)) return false;
-    if (parts[0] == ">") {
-      std::fill(out->begin() + static_cast<ptrdiff_t>(last) + 1, out->end(), value);
-      continue;
-    }
-    uint64_t from = 0;
-    if (!absl::SimpleAtoi(parts[0], &from) || !std::has_single_bit(from)) return false;
-    const size_t index = std::min<size_t>(std::bit_width(from) - 1, out->size() - 1);
-    if (first) std::fill(out->begin(), out->begin() + static_cast<ptrdiff_t>(index), value);
-    first = false;
-    (*out)[index] = value;
-    last = index;
-  }
-  return true;
-}
-
-bool ParseDivisions(std::string_view value, std::array<int64_t, 16>* out) {
-  if (value.size() >= 2 && value.front() == '[' && value.back() == ']') {
-    std::array<int64_t, 16> divisions = {};
-    if (!ParseDivisionList(value.substr(1, value.size() - 2), &divisions)) return false;
-    *out = divisions;
-    return true;
-  }
-  int64_t number = 0;
-  if (!ParseNumber(value, &number)) return false;
-  out->fill(number);
-  return true;
-}
-
 bool ParseThreshold(std::string_view value, double* out) {
   return absl::SimpleAtod(absl::string_view(value.data(), value.size()), out);
 }
 
-bool Apply(std::string_view key, std::string_view value, TorchSettings* settings) {
+bool Apply(std::string_view key, std::string_view value,
+           const std::optional<analysis::TorchVersion>& torch, TorchSettings* settings) {
   if (key == "max_split_size_mb") return ParseMiB(value, &settings->max_split_size);
   if (key == "garbage_collection_threshold") {
     return ParseThreshold(value, &settings->garbage_collection_threshold);
@@ -92,7 +53,7 @@ bool Apply(std::string_view key, std::string_view value, TorchSettings* settings
     return ParseBool(value, &settings->graph_capture_record_stream_reuse);
   }
   if (key == "roundup_power2_divisions") {
-    return ParseDivisions(value, &settings->roundup_power2_divisions);
+    return ReadRoundupDivisions(std::string(value), torch, &settings->roundup_power2_divisions);
   }
   return false;
 }
@@ -141,7 +102,8 @@ void WriteStatedSettings(const std::vector<analysis::NamedText>& settings, Pickl
   pickle.End();
 }
 
-TorchSettings ParseTorchSettings(std::string_view text) {
+TorchSettings ParseTorchSettings(std::string_view text,
+                                 const std::optional<analysis::TorchVersion>& torch) {
   TorchSettings settings;
   settings.text = std::string(text);
   std::string tight = settings.text;
@@ -152,7 +114,7 @@ TorchSettings ParseTorchSettings(std::string_view text) {
     const std::string_view key = option.substr(0, colon);
     const std::string_view value =
         colon == std::string_view::npos ? std::string_view() : option.substr(colon + 1);
-    if (!Apply(key, value, &settings)) settings.others.emplace_back(key, value);
+    if (!Apply(key, value, torch, &settings)) settings.others.emplace_back(key, value);
   }
   return settings;
 }

@@ -15,21 +15,20 @@
 #ifndef GMT_INTEROP_TORCH_TORCH_SETTINGS_H_
 #define GMT_INTEROP_TORCH_TORCH_SETTINGS_H_
 
-#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/trace/run_facts.h"
+#include "analysis/whatif/allocator_settings.h"
 #include "interop/pickle/pickle_writer.h"
 
 namespace gmt::interop {
 
 struct TorchSettings {
-  static constexpr size_t kIntervals = 16;  // 1 MiB, 2 MiB, ... 32 GiB
-
   std::string text;
   int64_t max_split_size = -1;  // bytes
   double garbage_collection_threshold = 0;
@@ -38,12 +37,14 @@ struct TorchSettings {
   bool release_lock_on_cudamalloc = false;
   bool pinned_use_cuda_host_register = false;
   bool graph_capture_record_stream_reuse = false;
-  std::array<int64_t, kIntervals> roundup_power2_divisions = {};
+  analysis::RoundupDivisions roundup_power2_divisions = {};  // from 1 MiB, 2 MiB, ... 32 GiB on
   std::vector<std::pair<std::string, std::string>> others;
 };
 
-// Values that PyTorch would reject are kept as text.
-TorchSettings ParseTorchSettings(std::string_view text);
+// Reads the text as this release does, by default as the newest. Values that PyTorch would reject
+// are kept as text.
+TorchSettings ParseTorchSettings(std::string_view text,
+                                 const std::optional<analysis::TorchVersion>& torch = {});
 
 // Writes a dict.
 void WriteTorchSettings(const TorchSettings& settings, PickleWriter& pickle);

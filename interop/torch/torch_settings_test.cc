@@ -1,4 +1,4 @@
-// The expected values are those in the snapshots of PyTorch 2.11 for these texts.
+// The expected values are those in the snapshots of PyTorch 2.11 for these texts, and of 2.9.
 
 #include "interop/torch/torch_settings.h"
 
@@ -42,6 +42,10 @@ TEST(TorchSettingsTest, FirstAndLastDivisionsExtendToAllSizes) {
   EXPECT_THAT(
       ParseTorchSettings("roundup_power2_divisions:[2:2,>:4,512:1]").roundup_power2_divisions,
       ElementsAre(2, 2, 4, 4, 4, 4, 4, 4, 4, 1, 4, 4, 4, 4, 4, 4));
+  EXPECT_THAT(
+      ParseTorchSettings("roundup_power2_divisions:[256:1,512:2,>:8]", analysis::TorchVersion{2, 9})
+          .roundup_power2_divisions,
+      ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 1, 8, 8, 8, 8, 8, 8, 8));
 }
 
 TEST(TorchSettingsTest, OptionsThatSnapshotsDoNotContainAreKept) {

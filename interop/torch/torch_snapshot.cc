@@ -373,15 +373,14 @@ class SnapshotWriter {
     if (source_.imported) return WriteStatedSettings(trace_.settings, pickle_);
     const bool has_torch =
         std::find(trace_.heaps.begin(), trace_.heaps.end(), "pytorch") != trace_.heaps.end();
-    if (has_torch) return WriteTorchSettings(ParseTorchSettings(AllocatorSetting()), pickle_);
+    if (has_torch) {
+      const auto torch = analysis::TorchVersionOf(trace_.libraries);
+      const analysis::NamedText* set = analysis::AllocatorVariable(trace_.settings, torch);
+      return WriteTorchSettings(ParseTorchSettings(set == nullptr ? "" : set->text, torch),
+                                pickle_);
+    }
     pickle_.BeginDict();
     pickle_.End();
-  }
-
-  std::string AllocatorSetting() const {
-    const analysis::NamedText* variable =
-        analysis::AllocatorVariable(trace_.settings, analysis::TorchVersionOf(trace_.libraries));
-    return variable == nullptr ? "" : variable->text;
   }
 
   void WriteAnnotations() {

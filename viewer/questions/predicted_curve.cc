@@ -56,7 +56,7 @@ std::vector<absl::StatusOr<ReservedCurve>> PredictReserved(
       continue;
     }
     analysis::Scenario scenario{text, history->settings, std::nullopt};
-    const absl::Status changed = scenario.settings.Change(text);
+    const absl::Status changed = scenario.settings.Change(text, history->torch);
     curves.push_back(changed.ok() ? analysis::SimulateCurve(*history, scenario)
                                   : absl::StatusOr<ReservedCurve>(changed));
   }
