@@ -34,7 +34,7 @@ export function LiveLine({ state, onFollow }: { readonly state: State; readonly 
 export function LostLine({ state: { lostAt } }: { readonly state: State }) {
   if (lostAt === null) return null;
   return (
-    <p class="progress live live-lost" role="alert">
+    <p class="progress failed" role="alert">
       {`No connection to gpumemtrace view since ${new Date(lostAt).toLocaleTimeString()}. What is shown is from before. This page connects again as soon as it can.`}
     </p>
   );
