@@ -15,7 +15,7 @@ import sys
 import cases
 from attach_rig import Rig, ends_well
 from cases import Skipped
-from waiting import HANG_S
+from waiting import HANG_S, wait_for
 
 
 def contained(rig, hides=None):
@@ -118,6 +118,11 @@ def followed_from_outside(rig):
     ends_well(unshare)
 
 
+def is_traced(pid):
+    statuses = [status.read_text() for status in pathlib.Path(f"/proc/{pid}/task").glob("*/status")]
+    return any("TracerPid:\t0\n" not in status for status in statuses)
+
+
 def copy_that_was_left(rig):
     """A client was killed while a copy of the library was in the container: the next attach deletes it, but no other copy."""
     for attempt in range(20):
@@ -130,6 +135,7 @@ def copy_that_was_left(rig):
             pass
         killed.kill()
         killed.wait()
+        wait_for("the end of its injector, a process of its own", lambda: not is_traced(pid))
         if left.exists():
             break
         ends_well(unshare)
