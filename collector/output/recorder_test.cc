@@ -78,9 +78,9 @@ class RecorderTest : public ::testing::Test {
       if (chunk.kind() != gmt::Chunk::CHECKPOINT) continue;
       EXPECT_TRUE(format::UnpackBody(chunk, &body).ok());
     }
+    const auto kept = format::DecodeLive(body.checkpoint().acquired());
     std::vector<uint64_t> addresses;
-    for (const format::Event& event : *format::DecodeLive(body.checkpoint().acquired()))
-      addresses.push_back(event.address);
+    for (const format::Event& event : *kept) addresses.push_back(event.address);
     return addresses;
   }
 
