@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HANG_MS } from './live';
 import { launch, noBrowser } from './page';
 import { noPage, ViewProgram, writeCases } from './program';
+import { ready } from './two_transports';
 
 const reason = noBrowser !== '' ? noBrowser : noPage('view');
 if (reason !== '') console.log(reason);
@@ -32,6 +33,7 @@ describe.skipIf(reason !== '')('a recording that is being loaded', () => {
     ['segments', 'segments', 'tree'],
   ] as const)('%s: what was refused is asked again when it can be answered', async (view, question, role) => {
     const program = await ViewProgram.open(folder, 'leak.jsonl');
+    await ready(program.url); // it answers all that is not refused below
     const page = await browser.newPage();
     page.setDefaultTimeout(HANG_MS);
     let stage = 'coarse';

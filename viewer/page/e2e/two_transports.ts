@@ -31,7 +31,8 @@ export class TwoTransports {
   }
 }
 
-async function ready(base: string): Promise<void> {
+/** Waits until the server at `base` has loaded its files. */
+export async function ready(base: string): Promise<void> {
   for (;;) {
     const answer = await fetch(new URL('api/progress', base));
     const { files } = (await answer.json()) as { files: readonly { state: string; error: string }[] };

@@ -5,7 +5,7 @@ import { activity } from '../base/activity';
 import { Coalesce } from '../base/coalesce';
 import { news } from '../base/news';
 import { type DataSource, messageOf } from '../data/data_source';
-import { NO_ROW } from '../data/protocol';
+import { NO_ROW, type Progress } from '../data/protocol';
 import { Commands } from '../state/commands';
 import { carried, liveOf, placeOf, type Place } from '../state/live';
 import { HistorySteps, stepOf } from '../state/history_steps';
@@ -35,7 +35,7 @@ export class Page {
   private isStep = false; // whether the next write is a step of the browser's history
   private isFollowing = false; // an address
   private readonly opened = new Set<number>(); // files whose loading was requested
-  private stages = ''; // of the files that are shown, when the page last asked for Meta
+  private hasNewStage = false; // of a file that is shown, since components last asked again
   private readonly meta = new Coalesce(() => this.askMeta());
 
   constructor(readonly source: DataSource) {
@@ -48,6 +48,7 @@ export class Page {
       (progress) => {
         const before = this.store.get().progress;
         this.store.update({ progress, lostAt: null });
+        this.hasNewStage ||= before !== null && this.stagesIn(progress) !== this.stagesIn(before);
         const changed = progress.files.some((file, i) => file.state !== before?.files[i]?.state);
         if (changed || hasNewGeneration(progress, before)) this.loadMeta();
       },
@@ -94,12 +95,15 @@ export class Page {
 
   // What was asked before all of a recording was loaded was refused, or answered without categories.
   private notifyStages(): void {
+    if (!this.hasNewStage) return;
+    this.hasNewStage = false;
+    news.notify();
+  }
+
+  private stagesIn(progress: Progress): string {
     const state = this.store.get();
     const shown = [state.file, otherFile(state)?.file];
-    const stages = shown.map((file) => state.progress?.files.find((each) => each.file === file)?.state ?? '').join(' ').trim();
-    const isNews = this.stages !== '' && stages !== this.stages;
-    this.stages = stages;
-    if (isNews) news.notify();
+    return shown.map((file) => progress.files.find((each) => each.file === file)?.state ?? '').join(' ');
   }
 
   // If there are many recordings, all but the first ones are loaded when they are shown.

@@ -172,6 +172,15 @@ describe('the progress that the server reports', () => {
     expect(counts).toEqual([0, 0, 1, 2, 2]);
   });
 
+  it('makes them ask again even if the stages follow each other faster than the page asks about the files', async () => {
+    const { report } = await watching();
+    const heard = vi.fn();
+    const end = news.listen(heard);
+    await Promise.all([report('coarse'), report('ready')]);
+    end();
+    expect(heard).toHaveBeenCalledTimes(1);
+  });
+
   it('shows since when nothing is received, until something is', async () => {
     const { page, report, lose } = await watching();
     const clock = vi.spyOn(Date, 'now').mockReturnValue(1000);
