@@ -90,7 +90,7 @@ class MetricsServer final : private http::Handler {
   ListenAddress address_;
   std::string token_;
   std::map<uint64_t, Profile> profiles_;  // by request
-  ino_t inode_ = 0;                       // of the Unix socket's file, which is to be removed
+  ino_t inode_ = 0;  // identifies the Unix socket that the destructor removes; 0: none
   std::unique_ptr<http::Server> http_;
 };
 

@@ -87,7 +87,7 @@ class RecorderTest : public ::testing::Test {
   FakeTarget target_;
   const SessionInfo info_;
   std::string bytes_;
-  format::RecordingWriter* writer_;  // of recorder_
+  format::RecordingWriter* writer_;  // belongs to recorder_
   std::unique_ptr<Recorder> recorder_;
   uint64_t ticket_ = 0;
   Recording read_;

@@ -35,7 +35,7 @@ export class Page {
   private isStep = false; // whether the next write is a step of the browser's history
   private isFollowing = false; // an address
   private readonly opened = new Set<number>(); // files whose loading was requested
-  private hasNewStage = false; // of a file that is shown, since components last asked again
+  private hasNewStage = false; // a shown file was loaded further since components last asked
   private readonly meta = new Coalesce(() => this.askMeta());
 
   constructor(readonly source: DataSource) {

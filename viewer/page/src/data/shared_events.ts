@@ -18,7 +18,7 @@ export class SharedEvents implements Events {
   onmessage: Events['onmessage'] = null;
   onerror: Events['onerror'] = null;
   private readonly tabs: BroadcastChannel;
-  private newest: Shared | null = null; // of this tab's own stream
+  private newest: Shared | null = null; // the last thing that this tab read; null: another tab reads
 
   constructor(private readonly url: string) {
     this.tabs = new BroadcastChannel(url);
